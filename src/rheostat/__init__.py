@@ -1,0 +1,72 @@
+"""Rheostat makes streams on Apache Spark elastic and fast.
+
+>>> import rheostat as rh
+>>> topology = rh.Topology("lending")
+"""
+
+from rheostat.errors import (
+    CheckpointError,
+    CheckpointInUseError,
+    OperatorError,
+    RheostatError,
+    SetupError,
+    TopologyError,
+)
+from rheostat.spark.progress import Progress
+from rheostat.spark.query import Query, Status
+from rheostat.spark.session import session
+from rheostat.spark.starting import AVAILABLE_NOW, Topology
+from rheostat.topology import sinks
+from rheostat.topology.aggregates import (
+    aggregate,
+    approx_distinct,
+    count,
+    first,
+    last,
+    max,
+    mean,
+    min,
+    quantiles,
+    stddev,
+    sum,
+    top_k,
+    variance,
+)
+from rheostat.topology.streams import Stream
+from rheostat.windows.window import Window, hopping, sliding, tumbling
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AVAILABLE_NOW",
+    "CheckpointError",
+    "CheckpointInUseError",
+    "OperatorError",
+    "Progress",
+    "Query",
+    "RheostatError",
+    "SetupError",
+    "Status",
+    "Stream",
+    "Topology",
+    "TopologyError",
+    "Window",
+    "aggregate",
+    "approx_distinct",
+    "count",
+    "first",
+    "hopping",
+    "last",
+    "max",
+    "mean",
+    "min",
+    "quantiles",
+    "session",
+    "sinks",
+    "sliding",
+    "stddev",
+    "sum",
+    "top_k",
+    "tumbling",
+    "variance",
+]

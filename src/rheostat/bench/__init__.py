@@ -1,0 +1,1 @@
+"""Rheostat beside Spark on the same work, measured in one run."""

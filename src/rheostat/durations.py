@@ -1,0 +1,89 @@
+"""Durations as people write them ("10 minutes") and as the code uses them (whole microseconds)."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from rheostat.errors import TopologyError
+
+_EXPECTED = "a text such as '10 minutes' or a datetime.timedelta"
+
+_UNITS: dict[str, int] = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_ABBREVIATIONS = {
+    "us": "microsecond",
+    "ms": "millisecond",
+    "s": "second",
+    "sec": "second",
+    "m": "minute",
+    "min": "minute",
+    "h": "hour",
+    "d": "day",
+    "w": "week",
+}
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
+
+Duration = str | timedelta
+
+
+def micros(duration: Duration) -> int:
+    """The duration in microseconds.
+
+    >>> micros("10 minutes"), micros("1 hour 30 min"), micros("250ms")
+    (600000000, 5400000000, 250000)
+
+    Months and years have no fixed length and are refused, as is anything below a microsecond.
+
+    >>> micros("1 month")
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.TopologyError: '1 month' is not a duration: use weeks, days, hours, minutes, seconds, ...
+    """
+    if isinstance(duration, timedelta):
+        return duration // timedelta(microseconds=1)
+    if not isinstance(duration, str):
+        raise TypeError(f"a duration is {_EXPECTED}, not {duration!r}")
+    total, position = 0.0, 0
+    while position < len(duration):
+        match = _PART.match(duration, position)
+        unit = _unit(match[2]) if match else None
+        if match is None or unit is None:
+            raise TopologyError(
+                f"{duration!r} is not a duration: use weeks, days, hours, minutes, seconds, "
+                "milliseconds or microseconds, as in '1 hour 30 minutes'"
+            )
+        total += float(match[1]) * _UNITS[unit]
+        position = match.end()
+    if position == 0 or total != int(total):
+        raise TopologyError(f"{duration!r} is not a whole number of microseconds")
+    return int(total)
+
+
+def label(duration: int) -> str:
+    """The shortest exact text for a number of microseconds.
+
+    >>> label(600_000_000), label(5_400_000_000), label(86_400_000_000), label(0)
+    ('10 minutes', '90 minutes', '1 day', '0 seconds')
+    """
+    if duration == 0:
+        return "0 seconds"
+    for unit in reversed(_UNITS):
+        amount, rest = divmod(duration, _UNITS[unit])
+        if rest == 0 and amount:
+            return f"{amount} {unit}{'s' if amount != 1 else ''}"
+    raise AssertionError("unreachable: every integer is a whole number of microseconds")
+
+
+def _unit(text: str) -> str | None:
+    name = text.lower()
+    name = _ABBREVIATIONS.get(name, name)
+    singular = name[:-1] if name.endswith("s") else name
+    return next((unit for unit in (name, singular) if unit in _UNITS), None)

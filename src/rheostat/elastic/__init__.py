@@ -1,0 +1,1 @@
+"""Decisions about elasticity as pure functions of values."""

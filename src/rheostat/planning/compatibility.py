@@ -1,0 +1,94 @@
+"""Whether a topology can go on from a checkpoint that an earlier version of it wrote.
+
+Compatible: new operators (they begin now), other maps, sinks, slack, slots; fewer aggregates. Not compatible: anything
+that would make windows already open wrong. What is refused names the operator and the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from rheostat.errors import CheckpointError
+from rheostat.planning.physical import Output, PhysicalPlan, Pin, Table
+from rheostat.topology.graph import Graph
+from rheostat.topology.nodes import Compute
+from rheostat.windows.consolidation import from_json, to_json
+
+
+def pins(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> dict[str, Pin]:
+    """For every operator that the checkpoint knows, where its state is."""
+    return {
+        name: Pin(entry["table"], tuple(entry["route_by"]), from_json(entry["plan"]))
+        for name, entry in recorded.items()
+        if isinstance(graph.nodes.get(name), Compute)
+    }
+
+
+def record(graph: Graph, plan: PhysicalPlan) -> dict[str, dict[str, Any]]:
+    """What the checkpoint remembers of every compute operator."""
+    return {
+        name: _describe(graph.nodes[name], table) for table in plan.tables.values() for name in table.operators
+    }
+
+
+def check(
+    recorded: Mapping[str, Mapping[str, Any]], graph: Graph, plan: PhysicalPlan, drop: Collection[str] = ()
+) -> None:
+    """Refuse a topology whose state in the checkpoint would be wrong or lost.
+
+    Args:
+        recorded: what the checkpoint remembers.
+        drop: operators whose state may be lost.
+    """
+    current = record(graph, plan)
+    for name, old in recorded.items():
+        if name in drop:
+            continue
+        if name not in current:
+            raise CheckpointError(
+                f"operator {name!r} is in the checkpoint but not in the topology, and its open windows would be lost: "
+                f"put it back, or start with drop=[{name!r}]"
+            )
+        new = current[name]
+        for what in ("source", "keys", "windows"):
+            if old[what] != new[what]:
+                raise _incompatible(name, what, old[what], new[what])
+        if any(o.emit == "update" for o in _outputs(plan, name)) and not plan.tables[new["table"]].plan.panes_only:
+            raise CheckpointError(
+                f"operator {name!r} has not kept the panes that emit='update' needs: "
+                "use emit='append' as before, or a new checkpoint"
+            )
+        for column, type_ in new["partials"].items():
+            if column not in old["partials"]:
+                raise CheckpointError(
+                    f"operator {name!r} now needs {column}, which its open windows have not kept: "
+                    "add a new operator for the new aggregate, or start with a new checkpoint"
+                )
+            if old["partials"][column] != type_:
+                raise _incompatible(name, f"type of {column}", old["partials"][column], type_)
+
+
+def _describe(compute: object, table: Table) -> dict[str, Any]:
+    assert isinstance(compute, Compute)
+    needed = {c.name: c.type for a in compute.aggregates for p in a.partials for c in p.columns}
+    return {
+        "table": table.name,
+        "route_by": list(table.route_by),
+        "source": table.source,
+        "keys": [[k, t] for k, t in zip(compute.keys, compute.key_types, strict=True)],
+        "windows": sorted([g.window.size, g.window.slide, g.window.offset] for g in table.plan.granules if g.requested),
+        "plan": to_json(table.plan),
+        "partials": needed,
+    }
+
+
+def _outputs(plan: PhysicalPlan, compute: str) -> list[Output]:
+    return [o for t in plan.tables.values() if compute in t.operators for o in t.outputs]
+
+
+def _incompatible(operator: str, what: str, old: object, new: object) -> CheckpointError:
+    return CheckpointError(
+        f"operator {operator!r}: the checkpoint was written with {what} {old}, the topology has {new}. "
+        "Change it back, rename the operator and start with drop=[...], or use a new checkpoint"
+    )

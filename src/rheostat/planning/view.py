@@ -1,0 +1,213 @@
+"""The plan as people see it: one frozen view model, printed as text, as Mermaid, and by whatever comes later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rheostat.durations import label
+from rheostat.errors import TopologyError
+from rheostat.planning.physical import PhysicalPlan, Table
+from rheostat.topology.graph import Graph, in_order
+from rheostat.topology.nodes import Compute, Consolidate, Map, Node, SinkNode, Source
+from rheostat.windows.consolidation import PANE, ConsolidationPlan
+
+_HOUR = 3_600_000_000
+
+
+@dataclass(frozen=True)
+class OperatorView:
+    """An operator: its kind, what it reads, the component it runs in (None before the first shuffle)."""
+
+    name: str
+    kind: str
+    detail: str
+    upstream: str | None
+    component: str | None
+
+
+@dataclass(frozen=True)
+class ComponentView:
+    """A component: what it is partitioned by, its slots, the operators fused into it."""
+
+    name: str
+    attributes: tuple[str, ...]
+    slots: int
+    operators: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DerivationView:
+    """How one kind of window comes about."""
+
+    window: str
+    requested: bool
+    how: str
+
+
+@dataclass(frozen=True)
+class TableView:
+    """The state of compute operators: its pane, its partials, its windows."""
+
+    name: str
+    pane: str
+    partials: tuple[str, ...]
+    made_from: str
+    windows: tuple[DerivationView, ...]
+    merges_per_hour: int
+    naive_merges_per_hour: int
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything ``explain`` tells.
+
+    Attributes:
+        shuffles: exchanges in an epoch, those of the pre-aggregation included.
+        unfused_shuffles: the same if every compute and consolidate operator had an exchange of its own.
+    """
+
+    topology: str
+    operators: tuple[OperatorView, ...]
+    components: tuple[ComponentView, ...]
+    tables: tuple[TableView, ...]
+    sinks: tuple[tuple[str, str], ...]
+    shuffles: int
+    unfused_shuffles: int
+
+    def render(self, format: str = "text") -> str:  # noqa: A002
+        """As ``text`` or as a ``mermaid`` flowchart."""
+        if format == "text":
+            return as_text(self)
+        if format == "mermaid":
+            return as_mermaid(self)
+        raise TopologyError(f"explain() gives 'text' or 'mermaid', not {format!r}")
+
+
+def view_of(graph: Graph, plan: PhysicalPlan, routing: Mapping[str, tuple[int, ...]]) -> View:
+    """The view of a planned topology."""
+    component_of = {t: c.name for c in plan.components for t in c.tables}
+    runs_in = {o: component_of[t.name] for t in plan.tables.values() for o in _operators(t)}
+    operators = tuple(_operator(n, runs_in.get(n.name)) for n in in_order(graph.nodes.values()))
+    components = tuple(
+        ComponentView(
+            c.name,
+            c.attributes,
+            max(routing[c.name]) + 1,
+            tuple(o.name for o in operators if o.component == c.name),
+        )
+        for c in plan.components
+    )
+    stateful = [n for n in graph.nodes.values() if isinstance(n, (Compute, Consolidate))]
+    return View(
+        graph.name,
+        operators,
+        components,
+        tuple(_table(t) for t in plan.tables.values()),
+        tuple((f"{s.upstream} aside" if s.aside else s.upstream, _sink(s)) for s in graph.sinks),
+        len(plan.tables) + plan.levels,
+        len(stateful),
+    )
+
+
+def as_text(view: View) -> str:
+    """The view as indented text."""
+    lines = [f"topology {view.topology}", "", "operators"]
+    width = max(len(o.name) for o in view.operators)
+    for o in view.operators:
+        where = f"  [{o.component}]" if o.component else ""
+        lines.append(f"  {o.name:<{width}}  {o.kind:<11}  {o.detail}{where}")
+    lines += [f"  {stream:<{width}}  sink         {sink}" for stream, sink in view.sinks]
+    lines += ["", "components"]
+    for c in view.components:
+        by = ", ".join(c.attributes) or "nothing: one slot"
+        lines.append(f"  {c.name}: partitioned by {by}; {c.slots} slots; {', '.join(c.operators)}")
+    lines += ["", f"shuffles: {view.shuffles} an epoch; {view.unfused_shuffles} with one per stateful operator"]
+    for t in view.tables:
+        lines += ["", f"windows of {t.name}: panes of {t.pane}, {t.made_from}; keeps {', '.join(t.partials)}"]
+        name_width = max(len(w.window) for w in t.windows)
+        lines += [f"  {w.window:<{name_width}}  {w.how}" for w in t.windows]
+        lines.append(f"  {t.merges_per_hour} merges an hour, {t.naive_merges_per_hour} if each came from its panes")
+    return "\n".join(lines)
+
+
+def as_mermaid(view: View) -> str:
+    """The view as a Mermaid flowchart, components as boxes around their operators."""
+    ids = {o.name: f"o{i}" for i, o in enumerate(view.operators)}
+    lines = ["flowchart LR"]
+    for o in view.operators:
+        if o.component is None:
+            lines.append(f'  {ids[o.name]}["{_safe(o.name)}<br/>{o.kind}"]')
+    for i, c in enumerate(view.components):
+        by = _safe(", ".join(c.attributes)) or "nothing"
+        lines.append(f'  subgraph c{i}["by {by}"]')
+        lines += [f'    {ids[o]}["{_safe(o)}"]' for o in c.operators]
+        lines.append("  end")
+    lines += [f"  {ids[o.upstream]} --> {ids[o.name]}" for o in view.operators if o.upstream]
+    for i, (stream, sink) in enumerate(view.sinks):
+        lines.append(f'  s{i}[("{_safe(sink)}")]')
+        lines.append(f"  {ids[stream.removesuffix(' aside')]} --> s{i}")
+    return "\n".join(lines)
+
+
+def _table(table: Table) -> TableView:
+    plan = table.plan
+    return TableView(
+        table.name,
+        plan.pane.label,
+        tuple(dict.fromkeys(c.name.removeprefix("p.") for p in table.layout.partials for c in p.columns)),
+        f"rolled up from {table.finer}" if table.finer else "from rows",
+        tuple(
+            DerivationView(g.window.label, g.requested, _derivation(plan, i))
+            for i, g in enumerate(plan.granules)
+            if i != PANE or g.requested
+        ),
+        plan.merges(_HOUR) if _HOUR % plan.pane.size == 0 else plan.merges(24 * _HOUR) // 24,
+        plan.naive_merges(_HOUR) if _HOUR % plan.pane.size == 0 else plan.naive_merges(24 * _HOUR) // 24,
+    )
+
+
+def _derivation(plan: ConsolidationPlan, number: int) -> str:
+    granule = plan.granules[number]
+    helper = "" if granule.requested else " (helper)"
+    if number == PANE:
+        return "is the pane"
+    if granule.running:
+        panes = granule.window.slide // plan.pane.size
+        return f"running total: add {panes} new and subtract {panes} expired panes of {label(plan.pane.size)}"
+    pieces: dict[str, int] = {}
+    for piece in plan.cover(number, granule.window.offset):
+        name = plan.granules[piece.source].window.label
+        pieces[name] = pieces.get(name, 0) + 1
+    first = " + ".join(f"{n} x {name}" for name, n in pieces.items())
+    other = [plan.granules[s].window.label for s in granule.sources if plan.granules[s].window.label not in pieces]
+    return first + (f", or with {', '.join(other)}, whichever has fewer keys" if other else "") + helper
+
+
+def _operators(table: Table) -> list[str]:
+    return [*table.operators, *(o.operator for o in table.outputs)]
+
+
+def _operator(node: Node, component: str | None) -> OperatorView:
+    if isinstance(node, Source):
+        detail = f"by {node.event_time}, slack {label(node.slack)}"
+        return OperatorView(node.name, "source", detail, None, component)
+    if isinstance(node, Map):
+        how = "Python over Arrow batches" if node.python else "Spark expressions"
+        return OperatorView(node.name, "map", how, node.upstream, component)
+    if isinstance(node, Compute):
+        by = ", ".join(node.keys) or "nothing"
+        aggregates = ", ".join(a.name for a in node.aggregates)
+        return OperatorView(node.name, "compute", f"by {by}: {aggregates}", node.upstream, component)
+    windows = ", ".join(w.label for w in node.windows)
+    return OperatorView(node.name, "consolidate", f"{windows} ({node.emit})", node.upstream, component)
+
+
+def _sink(node: SinkNode) -> str:
+    path = getattr(node.sink, "path", None)
+    kind = type(node.sink).__name__.removesuffix("Sink").lower()
+    return f"{kind} {path}" if path else kind
+
+
+def _safe(text: str) -> str:
+    return text.replace('"', "'")

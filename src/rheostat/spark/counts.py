@@ -1,0 +1,87 @@
+"""Counting the rows of sources: for free from the partials where possible, by observing them where not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from rheostat.planning.physical import PhysicalPlan
+from rheostat.spark.lineage import keeps_rows
+from rheostat.spark.specs import PartReport
+from rheostat.topology.graph import Graph
+from rheostat.topology.nodes import Source
+from rheostat.topology.types import micros_sql
+from rheostat.windows.partials import quoted
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What an epoch brought from one source. ``late`` rows missed a window, ``dropped`` ones every window."""
+
+    rows: int = 0
+    nulls: int = 0
+    max_time: int | None = None
+    late: int = 0
+    dropped: int = 0
+
+
+class SourceCounter:
+    """Counts one source. Decides once, from the topology, where its rows can be counted."""
+
+    def __init__(self, graph: Graph, plan: PhysicalPlan, source: Source, template: DataFrame) -> None:
+        self._source = source
+        self._time_sql = micros_sql(quoted(source.event_time), source.event_time_type)
+        self._tables = [t for t in plan.tables.values() if t.source == source.name and t.level == 0]
+        self._counting: str | None = None
+        for table in self._tables:
+            mapped = template
+            for step in graph.path_to(table.upstream):
+                mapped = step.function(mapped)
+            if table.finer is None and keeps_rows(template, mapped, source.event_time):
+                self._counting = table.name
+                break
+
+    @property
+    def must_observe(self) -> bool:
+        """Whether rows have to be counted where they enter."""
+        return self._counting is None
+
+    def observe(self, rows: DataFrame, observation: Observation) -> DataFrame:
+        """The same rows, counted as they pass. They must pass exactly once."""
+        return rows.observe(observation, *self._expressions())
+
+    def count(self, rows: DataFrame) -> dict[str, int | None]:
+        """Counted in a pass of its own."""
+        return rows.agg(*self._expressions()).collect()[0].asDict()
+
+    def counts(self, reports: Iterable[PartReport], observed: dict[str, int | None] | None) -> Counts:
+        """The counts of an epoch, from what slots reported and what was observed."""
+        reports = list(reports)
+        counts = self._seen(reports) if observed is None else _of_observed(observed)
+        late, dropped = [], []
+        for table in self._tables:
+            done = [r.tables[table.name] for r in reports if table.name in r.tables]
+            late.append(sum(d.late for d in done))
+            dropped.append(sum(d.dropped for d in done))
+        # What is late is a matter of time alone: the table that lost most lost what all others lost.
+        return replace(counts, late=max(late, default=0), dropped=min(dropped, default=0))
+
+    def _seen(self, reports: Sequence[PartReport]) -> Counts:
+        done = [r.tables[self._counting] for r in reports if self._counting in r.tables]
+        newest = [d.max_time for d in done if d.max_time is not None]
+        return Counts(sum(d.rows for d in done), sum(d.nulls for d in done), max(newest, default=None))
+
+    def _expressions(self) -> list[Column]:
+        time = self._time_sql
+        return [
+            F.expr("count(*)").alias("rows"),
+            F.expr(f"count_if({time} IS NULL)").alias("nulls"),
+            F.expr(f"max({time})").alias("max_time"),
+        ]
+
+
+def _of_observed(observed: dict[str, int | None]) -> Counts:
+    return Counts(observed["rows"] or 0, observed["nulls"] or 0, observed["max_time"])

@@ -1,0 +1,141 @@
+"""One level of the dataflow in one epoch: take partials in, then close what the watermark has passed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from rheostat.planning.physical import Component, PhysicalPlan, Table
+from rheostat.spark.feeds import Feed, Stream, feed_frame, plan_feeds, slot_sql
+from rheostat.spark.specs import PartReport, StageSpec, TableSpec
+from rheostat.spark.stages import run_close, run_ingest
+from rheostat.state import compaction
+from rheostat.state.files import Folder
+from rheostat.state.segments import Segment
+
+Routing = Mapping[str, tuple[int, ...]]
+
+
+@dataclass
+class EpochState:
+    """The segments as the epoch leaves them, built up stage by stage."""
+
+    segments: dict[str, tuple[Segment, ...]]
+    reports: list[PartReport] = field(default_factory=list)
+
+    def add(self, reports: Sequence[PartReport], folded: Mapping[str, tuple[Segment, ...]]) -> None:
+        """Take a stage's new segments in, and the ones they replace out."""
+        self.reports += reports
+        for table, gone in folded.items():
+            self.segments[table] = tuple(s for s in self.segments.get(table, ()) if s not in gone)
+        for report in reports:
+            for table, did in report.tables.items():
+                if did.segment is not None:
+                    self.segments[table] = (*self.segments.get(table, ()), did.segment)
+
+    def expire(self, tables: Mapping[str, Table], watermarks: Mapping[str, int | None]) -> None:
+        """Drop segments of which no window will ever read anything."""
+        for name, segments in self.segments.items():
+            plan, watermark = tables[name].plan, watermarks[tables[name].source]
+            if watermark is not None:
+                self.segments[name] = tuple(
+                    s for s in segments if any(plan.expiry(g, last) > watermark for g, (_, last) in s.spans.items())
+                )
+
+
+@dataclass(frozen=True)
+class Level:
+    """The tables that run in one stage, and how to address their slots."""
+
+    number: int
+    plan: PhysicalPlan
+    shards: int
+    folder_of: Callable[[str], Folder]
+
+    @property
+    def tables(self) -> list[Table]:
+        return self.plan.tables_at(self.number)
+
+    @property
+    def components(self) -> list[Component]:
+        return self.plan.components_at(self.number)
+
+    def ingest(
+        self,
+        epoch: int,
+        streams: Mapping[str, Stream],
+        state: EpochState,
+        before: Mapping[str, int | None],
+        routing: Routing,
+        staging: Mapping[str, Folder],
+    ) -> list[PartReport]:
+        """Aggregate rows to partials in the JVM and let every slot write its own."""
+        feeds = plan_feeds(self.tables, streams)
+        fold = {t.name: compaction.choose(state.segments.get(t.name, ())) for t in self.tables}
+        specs = {}
+        for table in self.tables:
+            live = tuple(s for s in state.segments.get(table.name, ()) if s not in fold[table.name])
+            reads = live if any(o.emit == "update" for o in table.outputs) else ()
+            specs[table.name] = TableSpec(
+                table, self.folder_of(table.name), reads, fold[table.name], before=before[table.source]
+            )
+        spec = self._spec(epoch, self.components, specs, routing, feeds, staging)
+        rows = feed_frame(feeds, self.plan.tables, streams, self._part_sql(spec))
+        reports = run_ingest(rows, spec)
+        state.add(reports, fold)
+        return reports
+
+    def close(
+        self,
+        spark: SparkSession,
+        epoch: int,
+        state: EpochState,
+        before: Mapping[str, int | None],
+        after: Mapping[str, int | None],
+        routing: Routing,
+        staging: Mapping[str, Folder],
+    ) -> list[PartReport]:
+        """Close the windows of tables that have some to close; nothing runs if there are none."""
+        specs = {}
+        for table in self.tables:
+            until, segments = after[table.source], state.segments.get(table.name, ())
+            if until is not None and segments and table.plan.closes_any(before[table.source], until):
+                specs[table.name] = TableSpec(
+                    table, self.folder_of(table.name), segments, before=before[table.source], after=until
+                )
+        closing = [c for c in self.components if any(t in specs for t in c.tables)]
+        if not closing:
+            return []
+        reports = run_close(spark, self._spec(epoch, closing, specs, routing, [], staging))
+        state.add(reports, {})
+        return reports
+
+    def _spec(
+        self,
+        epoch: int,
+        components: Sequence[Component],
+        specs: Mapping[str, TableSpec],
+        routing: Routing,
+        feeds: Sequence[Feed],
+        staging: Mapping[str, Folder],
+    ) -> StageSpec:
+        return StageSpec(
+            epoch,
+            tuple((c.name, slot) for c in components for slot in range(max(routing[c.name]) + 1)),
+            {c.name: routing[c.name] for c in components},
+            {c.name: tuple(specs[t] for t in c.tables if t in specs) for c in components},
+            tuple(feeds),
+            staging,
+        )
+
+    def _part_sql(self, spec: StageSpec) -> Callable[[Table, str], str]:
+        first = {c: spec.parts.index((c, 0)) for c in spec.routing}
+
+        def part(table: Table, hash_sql: str) -> str:
+            component = spec.component_of(table.name)
+            return slot_sql(hash_sql, self.shards, spec.routing[component], first[component])
+
+        return part
+

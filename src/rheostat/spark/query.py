@@ -1,0 +1,131 @@
+"""A running query: what ``start`` returns."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from rheostat.errors import RheostatError
+from rheostat.planning.view import View
+from rheostat.spark.progress import Progress
+from rheostat.spark.stages import explained
+from rheostat.state.checkpoint import Checkpoint
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a query is doing.
+
+    Attributes:
+        state: ``running``, ``stopped`` or ``failed``.
+        epoch: the newest committed epoch; -1 before the first.
+        rows: rows since the checkpoint was made; ``results`` likewise.
+    """
+
+    state: str
+    epoch: int
+    rows: int
+    results: int
+    state_bytes: int
+    late: int
+    dropped: int
+    nulls: int
+    watermarks: dict[str, int | None]
+
+
+class Query:
+    """Handle of a running query."""
+
+    def __init__(
+        self, name: str, spark_query: StreamingQuery, checkpoint: Checkpoint, view: View, history: deque[Progress]
+    ) -> None:
+        self.name = name
+        self.view = view
+        self._spark_query = spark_query
+        self._checkpoint = checkpoint
+        self._history = history
+        self._ended = threading.Event()
+        threading.Thread(target=self._watch, name=f"rheostat-{name}", daemon=True).start()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether epochs still run."""
+        return not self._ended.is_set()
+
+    @property
+    def progress(self) -> list[Progress]:
+        """What the last epochs did, oldest first."""
+        return list(self._history)
+
+    @property
+    def status(self) -> Status:
+        """How the query is doing."""
+        manifest = self._checkpoint.manifest
+        sources = manifest.sources.values()
+        return Status(
+            "running" if self.is_active else "stopped" if self.exception() is None else "failed",
+            manifest.epoch,
+            manifest.totals.get("rows", 0),
+            manifest.totals.get("results", 0),
+            manifest.state_bytes,
+            sum(s.late for s in sources),
+            sum(s.dropped for s in sources),
+            sum(s.nulls for s in sources),
+            dict(manifest.watermarks),
+        )
+
+    def explain(self, format: str = "text") -> str:  # noqa: A002 - the name users know from Spark
+        """Components, shuffles and how each window is derived, as ``text`` or ``mermaid``."""
+        return self.view.render(format)
+
+    def exception(self) -> BaseException | None:
+        """What ended the query, if it failed: an error of Rheostat's that names the operator, or Spark's own."""
+        error = self._spark_query.exception()
+        return None if error is None else explained(error)
+
+    def stop(self, timeout: float = 60.0) -> None:
+        """End the query. An epoch under way is given up; it will be repeated when the query is started again."""
+        self._spark_query.stop()
+        if not self._ended.wait(timeout):
+            raise TimeoutError(f"query {self.name!r} did not stop within {timeout} s")
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the query ends; whether it did within ``timeout`` seconds. A failed query's error is raised."""
+        if not self._ended.wait(timeout):
+            return False
+        error = self.exception()
+        if error is not None:
+            raise error
+        return True
+
+    def await_epoch(self, epoch: int, timeout: float = 60.0) -> bool:
+        """Wait until an epoch is committed; whether it was within ``timeout`` seconds."""
+        deadline = time.monotonic() + timeout
+        while self._checkpoint.manifest.epoch < epoch:
+            if self._ended.wait(0.02) and self._checkpoint.manifest.epoch < epoch:
+                self.await_termination()
+                return False
+            if time.monotonic() > deadline:
+                return False
+        return True
+
+    def _watch(self) -> None:
+        """Give the checkpoint up as soon as Spark's query has ended, however it ended."""
+        try:
+            self._spark_query.awaitTermination()
+        except (StreamingQueryException, RheostatError):
+            pass  # kept by Spark, and told by exception()
+        except Exception:  # noqa: S110 - the JVM is gone, and the query with it
+            pass
+        finally:
+            self._checkpoint.close()
+            self._ended.set()
+
+    def __repr__(self) -> str:
+        return f"Query({self.name!r}, {self.status.state}, epoch {self._checkpoint.manifest.epoch})"
+

@@ -1,0 +1,123 @@
+"""Starting a query: plan the topology, own the checkpoint, hand the epochs to Spark."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection
+
+from rheostat.elastic.routing import DEFAULT_SHARDS, check_shards, even_routing
+from rheostat.planning import compatibility
+from rheostat.planning.physical import PhysicalPlan, plan_physical
+from rheostat.planning.view import View, view_of
+from rheostat.spark.epochs import EpochRunner, Probe
+from rheostat.spark.progress import Progress
+from rheostat.spark.query import Query
+from rheostat.spark.rows import streaming_input
+from rheostat.spark.sinks import clean_staging
+from rheostat.state.checkpoint import Checkpoint
+from rheostat.topology.graph import Graph
+from rheostat.topology.nodes import Source
+
+AVAILABLE_NOW = "available now"
+_HISTORY = 1000
+
+
+class Topology(Graph):
+    """A DAG of named operators. Write it with ``source``, then ``start`` it.
+
+    >>> t = Topology("lending")
+    """
+
+    def start(
+        self,
+        checkpoint: str,
+        *,
+        slots: int | None = None,
+        shards: int = DEFAULT_SHARDS,
+        trigger: str = "0 seconds",
+        retain: int = 10,
+        drop: Collection[str] = (),
+        on_progress: Callable[[Progress], None] | None = None,
+        probe: Probe | None = None,
+    ) -> Query:
+        """Run the topology until it is stopped.
+
+        Args:
+            checkpoint: folder for state and progress: a path or a URI that Arrow and Spark can both open. Starting
+                again with the same folder goes on exactly where the last run committed.
+            slots: tasks per component; by default as many as Spark has cores. May differ from run to run.
+            shards: into how many shards keys are hashed; fixed when the checkpoint is made.
+            trigger: how often an epoch begins, as in ``"1 second"``; ``"0 seconds"`` begins one when the last is done,
+                ``"available now"`` takes what is there in as many epochs as it needs and ends.
+            retain: how many epochs' state to keep, at least 2.
+            drop: operators of the checkpoint that are gone for good and whose state may be lost.
+            on_progress: called after every epoch.
+            probe: for tests: called with the name of every step of an epoch.
+        """
+        self.validate()
+        check_shards(shards)
+        sources = [n for n in self.nodes.values() if isinstance(n, Source)]
+        owned = Checkpoint.open(checkpoint, shards, retain)
+        try:
+            recorded = {n: e for n, e in owned.manifest.topology.items() if n not in drop}
+            plan = plan_physical(self, compatibility.pins(recorded, self))
+            compatibility.check(recorded, self, plan)
+            self._forget_dropped(owned, plan)
+            cores = sources[0].frame.sparkSession.sparkContext.defaultParallelism
+            routing = _routing(plan, owned, slots if slots is not None else min(cores, owned.shards))
+            for table in plan.tables:
+                owned.table_folder(table).create()
+            clean_staging(s.sink for s in self.sinks)
+            history: deque[Progress] = deque(maxlen=_HISTORY)
+
+            def note(progress: Progress) -> None:
+                history.append(progress)
+                if on_progress is not None:
+                    on_progress(progress)
+
+            runner = EpochRunner(
+                self, plan, owned, compatibility.record(self, plan), routing, note, probe or (lambda step: None)
+            )
+            writer = (
+                streaming_input(sources)
+                .writeStream.foreachBatch(runner)
+                .queryName(self.name)
+                .option("checkpointLocation", (owned.folder / "spark").uri)
+            )
+            if trigger == AVAILABLE_NOW:
+                started = writer.trigger(availableNow=True).start()
+            else:
+                started = writer.trigger(processingTime=trigger).start()
+        except BaseException:
+            owned.close()
+            raise
+        return Query(self.name, started, owned, view_of(self, plan, routing), history)
+
+    def explain(self, format: str = "text", slots: int = 2) -> str:  # noqa: A002 - the name users know from Spark
+        """How the topology would run: components, shuffles and how each window is derived; ``text`` or ``mermaid``."""
+        return self.view(slots).render(format)
+
+    def view(self, slots: int = 2) -> View:
+        """The plan as plain values."""
+        self.validate()
+        plan = plan_physical(self)
+        return view_of(self, plan, {c.name: even_routing(DEFAULT_SHARDS, slots) for c in plan.components})
+
+    def _forget_dropped(self, checkpoint: Checkpoint, plan: PhysicalPlan) -> None:
+        kept = {n: s for n, s in checkpoint.manifest.tables.items() if n in plan.tables}
+        checkpoint.manifest = checkpoint.manifest.at(checkpoint.manifest.epoch, tables=kept)
+
+
+def _routing(plan: PhysicalPlan, checkpoint: Checkpoint, slots: int) -> dict[str, tuple[int, ...]]:
+    """The checkpoint's routing where it still has the right number of slots, an even one elsewhere."""
+    routing = {}
+    for component in plan.components:
+        wanted = slots if component.attributes else 1
+        kept = checkpoint.manifest.routing.get(component.name)
+        if kept is not None and max(kept) + 1 == wanted:
+            routing[component.name] = kept
+        else:
+            routing[component.name] = even_routing(checkpoint.shards, wanted)
+    return routing
+
+

@@ -1,0 +1,1 @@
+"""Log-structured, exactly-once state on any Arrow filesystem."""

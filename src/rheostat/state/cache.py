@@ -1,0 +1,52 @@
+"""A node's own copies of remote files, shared by every process of the node.
+
+Files never change under their name, so a copy is good for ever. A copy appears by rename, so that another process sees
+all of it or none.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import os
+import tempfile
+import uuid
+from pathlib import Path
+
+from rheostat.state.files import Folder
+
+CACHE_BYTES = 8 * 1024**3
+"""Above this many bytes, the copies that were not used for longest are deleted."""
+
+
+def local_copy(folder: Folder, file: str) -> str:
+    """A path under which the file can be memory-mapped on this node."""
+    if folder.is_local:
+        return folder.path(file)
+    home = cache_home() / hashlib.sha256(folder.uri.encode()).hexdigest()[:16]
+    copy = home / file
+    if copy.exists():
+        os.utime(copy)
+        return str(copy)
+    home.mkdir(parents=True, exist_ok=True)
+    temporary = home / f".{file}.{uuid.uuid4().hex}"
+    temporary.write_bytes(folder.read(file))
+    temporary.replace(copy)
+    _make_room(keep=copy)
+    return str(copy)
+
+
+def cache_home() -> Path:
+    """Where this node's copies are; RHEOSTAT_CACHE moves it, to a faster disk say."""
+    given = os.environ.get("RHEOSTAT_CACHE")
+    return Path(given) if given else Path(tempfile.gettempdir()) / f"rheostat-cache-{getpass.getuser()}"
+
+
+def _make_room(keep: Path) -> None:
+    copies = [(p.stat().st_mtime, p.stat().st_size, p) for p in cache_home().glob("*/*") if p != keep]
+    excess = sum(size for _, size, _ in copies) - CACHE_BYTES
+    for _, size, path in sorted(copies):
+        if excess <= 0:
+            return
+        path.unlink(missing_ok=True)  # a process that has it mapped keeps its pages
+        excess -= size

@@ -1,0 +1,140 @@
+"""A checkpoint: the folder in which a query keeps everything it needs to go on.
+
+    rheostat.json     format and shard count; fixed when the checkpoint is made
+    owner.json        which process runs the query
+    epochs/N.json     manifests, the newest ones
+    state/TABLE/      segments
+    results/          results of the epoch under way, for sinks
+    aside/SOURCE/     rows kept aside, by epoch
+    spark/            Spark's own offsets and commits
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from rheostat.errors import CheckpointError
+from rheostat.state.files import Folder
+from rheostat.state.lock import CheckpointLock
+from rheostat.state.manifest import FORMAT, Manifest, decode, encode, file_name
+
+_IDENTITY = "rheostat.json"
+
+
+class Checkpoint:
+    """An owned checkpoint. Make it with ``Checkpoint.open``; give it up with ``close``.
+
+    Attributes:
+        shards: number of shards, fixed for the checkpoint's life.
+        manifest: the newest manifest; an empty one, of epoch -1, in a new checkpoint.
+    """
+
+    def __init__(self, folder: Folder, lock: CheckpointLock, shards: int, retain: int) -> None:
+        self.folder = folder
+        self.shards = shards
+        self._lock = lock
+        self._retain = max(retain, 2)
+        self._retained = self._read_manifests()
+        self.manifest = self._retained[-1] if self._retained else Manifest()
+        self._delete_orphans()
+
+    @classmethod
+    def open(cls, uri: str, shards: int, retain: int = 10) -> Checkpoint:
+        """Own the checkpoint at ``uri``, making it if it is new.
+
+        Args:
+            shards: number of shards for a new checkpoint; an old one keeps its own.
+            retain: how many epochs' manifests and segments to keep, at least 2.
+        """
+        folder = Folder.at(uri)
+        folder.create()
+        for name in ("epochs", "state", "results"):
+            (folder / name).create()
+        lock = CheckpointLock(folder)
+        try:
+            return cls(folder, lock, _identify(folder, shards), retain)
+        except BaseException:
+            lock.release()
+            raise
+
+    def commit(self, manifest: Manifest) -> None:
+        """Make an epoch true. Before this nothing of it counts; after it everything does.
+
+        1. Make sure the checkpoint is still ours.
+        2. Write the manifest, whole or not at all.
+        3. Delete what no retained manifest mentions any more.
+        """
+        if manifest.epoch != self.manifest.epoch + 1:
+            raise CheckpointError(f"epoch {manifest.epoch} cannot follow epoch {self.manifest.epoch}")
+        self._lock.renew()
+        (self.folder / "epochs").write(file_name(manifest.epoch), encode(manifest))
+        self._retained.append(manifest)
+        self.manifest = manifest
+        self._forget()
+
+    def close(self) -> None:
+        """Give the checkpoint up."""
+        self._lock.release()
+
+    def table_folder(self, table: str) -> Folder:
+        """Where a table's segments are."""
+        return self.folder / "state" / table
+
+    def _read_manifests(self) -> list[Manifest]:
+        folder = self.folder / "epochs"
+        names = [n for n in folder.names() if n.endswith(".json")][-self._retain :]
+        manifests = [decode(folder.read(n), f"{folder.uri}/{n}") for n in names]
+        for earlier, later in zip(manifests, manifests[1:], strict=False):
+            if later.epoch != earlier.epoch + 1:
+                raise CheckpointError(
+                    f"manifest {folder.uri}/{file_name(earlier.epoch + 1)} is missing; "
+                    "restore it from a copy of the checkpoint"
+                )
+        return manifests
+
+    def _forget(self) -> None:
+        forgotten = self._retained[: -self._retain]
+        if not forgotten:
+            return
+        self._retained = self._retained[-self._retain :]
+        kept = _files(self._retained)
+        for table, file in _files(forgotten) - kept:
+            self.table_folder(table).delete(file)
+        for manifest in forgotten:
+            (self.folder / "epochs").delete(file_name(manifest.epoch))
+
+    def _delete_orphans(self) -> None:
+        """Remove what a killed epoch left: segments no manifest mentions, and staged results."""
+        kept = _files(self._retained)
+        for table in (self.folder / "state").names():
+            for file in self.table_folder(table).names():
+                if (table, file) not in kept:
+                    self.table_folder(table).delete(file)
+        for name in (self.folder / "results").names():
+            (self.folder / "results").delete_folder(name)
+
+
+def _files(manifests: Iterable[Manifest]) -> set[tuple[str, str]]:
+    return {(t, s.file) for m in manifests for t, segments in m.tables.items() for s in segments}
+
+
+def _identify(folder: Folder, shards: int) -> int:
+    """The shard count of the checkpoint, which is fixed when it is made."""
+    if not folder.exists(_IDENTITY):
+        if (folder / "epochs").names():
+            raise CheckpointError(f"{folder.uri}/{_IDENTITY} is missing; restore it from a copy of the checkpoint")
+        folder.write(_IDENTITY, json.dumps({"format": FORMAT, "shards": shards}).encode())
+        return shards
+    file = f"{folder.uri}/{_IDENTITY}"
+    try:
+        identity = json.loads(folder.read(_IDENTITY))
+        version, kept = int(identity["format"]), int(identity["shards"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{file} is damaged ({error}); restore it from a copy of the checkpoint") from error
+    if version > FORMAT:
+        raise CheckpointError(
+            f"{file} has format {version}, and this version of Rheostat reads up to {FORMAT}: "
+            "use the version that wrote the checkpoint, or a newer one"
+        )
+    return kept

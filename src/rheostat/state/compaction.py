@@ -1,0 +1,46 @@
+"""Which segments to fold into one: a pure choice, so that reads stay few and every row is rewritten rarely.
+
+Segments are ranked by size. When the segments of one rank come from ``FAN_IN`` epochs, they are read once more and
+written as part of the current epoch; the result usually ranks one higher. So a large segment is never rewritten for the
+sake of a few small ones, a row is rewritten about ``log(rows) / log(FAN_IN)`` times, and what windows no longer need is
+dropped on the way.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from rheostat.state.segments import Segment
+
+FAN_IN = 8
+SMALLEST = 4096
+"""Rows up to which segments count as equally small."""
+
+
+def rank(rows: int) -> int:
+    """The size class of a segment.
+
+    >>> rank(10), rank(4096), rank(4097), rank(1_000_000)
+    (0, 0, 1, 3)
+    """
+    steps, limit = 0, SMALLEST
+    while rows > limit:
+        steps, limit = steps + 1, limit * FAN_IN
+    return steps
+
+
+def choose(segments: Sequence[Segment]) -> tuple[Segment, ...]:
+    """The segments to fold this epoch; none if there is no need.
+
+    >>> made = [Segment(str(e), e, 10, 100, {0: (0, 0)}, (0, 255)) for e in range(8)]
+    >>> len(choose(made)), len(choose(made[:7]))
+    (8, 0)
+    """
+    by_rank: dict[int, list[Segment]] = defaultdict(list)
+    for segment in segments:
+        by_rank[rank(segment.rows)].append(segment)
+    for _, ranked in sorted(by_rank.items()):
+        if len({s.epoch for s in ranked}) >= FAN_IN:
+            return tuple(ranked)
+    return ()

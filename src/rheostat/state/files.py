@@ -1,0 +1,114 @@
+"""A folder on any Arrow filesystem, with the few operations state needs and nothing more."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from rheostat.errors import CheckpointError
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder by its URI. A value: it can be sent to tasks, which open the filesystem for themselves.
+
+    >>> folder = Folder.at("/tmp")
+    >>> folder.uri, folder.is_local
+    ('/tmp', True)
+    """
+
+    uri: str
+
+    @classmethod
+    def at(cls, uri: str | os.PathLike[str]) -> Folder:
+        """The folder at a path or URI; relative paths are taken from where the driver runs."""
+        text = os.fspath(uri).rstrip("/") or "/"
+        if text.startswith("file:"):
+            text = "/" + text.removeprefix("file:").lstrip("/")
+        return cls(text if "://" in text else str(Path(text).absolute()))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether files can be opened, and memory-mapped, by path."""
+        return "://" not in self.uri
+
+    def __truediv__(self, name: str) -> Folder:
+        return Folder(f"{self.uri}/{name}")
+
+    def path(self, name: str) -> str:
+        """The path of a file as the filesystem wants it."""
+        return f"{_open(self.uri)[1]}/{name}"
+
+    @property
+    def filesystem(self) -> pafs.FileSystem:
+        """The Arrow filesystem."""
+        return _open(self.uri)[0]
+
+    def create(self) -> None:
+        """Make the folder and its parents, if they are not there."""
+        self.filesystem.create_dir(_open(self.uri)[1], recursive=True)
+
+    def read(self, name: str) -> bytes:
+        """A whole file."""
+        try:
+            with self.filesystem.open_input_stream(self.path(name)) as stream:
+                return bytes(stream.readall())
+        except FileNotFoundError:
+            raise CheckpointError(f"file {self.uri}/{name} is missing; restore it from a copy of the folder") from None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a whole file so that it is there completely or not at all."""
+        if not self.is_local:  # object stores publish an object when its upload ends
+            with self.filesystem.open_output_stream(self.path(name)) as stream:
+                stream.write(data)
+            return
+        temporary = Path(self.path(f".{name}.{uuid.uuid4().hex}"))
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self.path(name))
+
+    def names(self) -> list[str]:
+        """Names of the files and folders in here, sorted; hidden ones left out. Empty if the folder is not there."""
+        selector = pafs.FileSelector(_open(self.uri)[1], allow_not_found=True)
+        infos = self.filesystem.get_file_info(selector)
+        return sorted(i.base_name for i in infos if not i.base_name.startswith("."))
+
+    def exists(self, name: str) -> bool:
+        """Whether a file or folder of this name is here."""
+        return bool(self.filesystem.get_file_info(self.path(name)).type != pafs.FileType.NotFound)
+
+    def delete(self, name: str) -> None:
+        """Delete a file; nothing happens if it is not there."""
+        try:
+            self.filesystem.delete_file(self.path(name))
+        except FileNotFoundError:
+            return
+
+    def delete_folder(self, name: str) -> None:
+        """Delete a folder with everything in it; nothing happens if it is not there."""
+        if self.exists(name):
+            self.filesystem.delete_dir(self.path(name))
+
+    def move(self, name: str, target: Folder, new_name: str) -> None:
+        """Rename a file or folder; one step on filesystems that can."""
+        self.filesystem.move(self.path(name), target.path(new_name))
+
+
+@lru_cache(maxsize=64)
+def _open(uri: str) -> tuple[pafs.FileSystem, str]:
+    if "://" not in uri:
+        return pafs.LocalFileSystem(), uri
+    # Hadoop's name for S3 is s3a; Arrow's is s3.
+    try:
+        filesystem, path = pafs.FileSystem.from_uri(uri.replace("s3a://", "s3://", 1))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        raise CheckpointError(f"cannot open {uri}: {error}") from error
+    return filesystem, path.rstrip("/")

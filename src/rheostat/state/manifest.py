@@ -1,0 +1,126 @@
+"""Manifests: what is true after an epoch. Writing one is the only commit there is."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rheostat.errors import CheckpointError
+from rheostat.state.segments import Segment
+
+FORMAT = 1
+"""Version of everything in a checkpoint. Higher numbers are refused, lower ones read."""
+
+
+@dataclass(frozen=True)
+class SourceState:
+    """How far a source has come: newest event time in microseconds, and counts since the beginning."""
+
+    max_time: int | None = None
+    rows: int = 0
+    late: int = 0
+    dropped: int = 0
+    nulls: int = 0
+
+    def watermark(self, slack: int) -> int | None:
+        """Newest event time minus the slack; None before the first row."""
+        return None if self.max_time is None else self.max_time - slack
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The state of a query after an epoch.
+
+    Attributes:
+        epoch: the epoch; -1 before the first.
+        topology: per compute operator, what its state was written for.
+        sources: per source, how far it has come.
+        watermarks: per source, the watermark up to which windows have been closed.
+        routing: per component, the slot of every shard.
+        tables: per state table, its live segments, oldest first.
+        totals: counters since the beginning.
+    """
+
+    epoch: int = -1
+    topology: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    sources: Mapping[str, SourceState] = field(default_factory=dict)
+    watermarks: Mapping[str, int | None] = field(default_factory=dict)
+    routing: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    tables: Mapping[str, tuple[Segment, ...]] = field(default_factory=dict)
+    totals: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of all live segments."""
+        return sum(s.bytes for segments in self.tables.values() for s in segments)
+
+    @property
+    def state_rows(self) -> int:
+        """Rows of all live segments."""
+        return sum(s.rows for segments in self.tables.values() for s in segments)
+
+    def at(self, epoch: int, **changes: Any) -> Manifest:
+        """The next manifest."""
+        return replace(self, epoch=epoch, **changes)
+
+
+def encode(manifest: Manifest) -> bytes:
+    """One line that protects the rest, then JSON."""
+    body = json.dumps(
+        {
+            "epoch": manifest.epoch,
+            "topology": dict(manifest.topology),
+            "sources": {n: vars(s) for n, s in manifest.sources.items()},
+            "watermarks": dict(manifest.watermarks),
+            "routing": {n: list(r) for n, r in manifest.routing.items()},
+            "tables": {n: [s.to_json() for s in segments] for n, segments in manifest.tables.items()},
+            "totals": dict(manifest.totals),
+        },
+        separators=(",", ":"),
+    ).encode()
+    header = f"rheostat manifest {FORMAT} {zlib.crc32(body):08x} {len(body)}\n"
+    return header.encode() + body
+
+
+def decode(data: bytes, file: str) -> Manifest:
+    """The manifest in a file; an error names the file and says how to go on."""
+    header, _, body = data.partition(b"\n")
+    words = header.split()
+    if len(words) != 5 or words[:2] != [b"rheostat", b"manifest"]:
+        raise CheckpointError(f"{file} is not a manifest; {_advice(file)}")
+    if int(words[2]) > FORMAT:
+        raise CheckpointError(
+            f"{file} has format {int(words[2])}, and this version of Rheostat reads up to {FORMAT}: "
+            "use the version that wrote the checkpoint, or a newer one"
+        )
+    if len(body) != int(words[4]) or f"{zlib.crc32(body):08x}".encode() != words[3]:
+        raise CheckpointError(f"manifest {file} is damaged or truncated; {_advice(file)}")
+    value = json.loads(body)
+    return Manifest(
+        value["epoch"],
+        value["topology"],
+        {n: SourceState(**s) for n, s in value["sources"].items()},
+        value["watermarks"],
+        {n: tuple(r) for n, r in value["routing"].items()},
+        {n: tuple(Segment.from_json(s) for s in segments) for n, segments in value["tables"].items()},
+        value["totals"],
+    )
+
+
+def file_name(epoch: int) -> str:
+    """Name of an epoch's manifest; names sort like epochs."""
+    return f"{epoch:012d}.json"
+
+
+def _advice(file: str) -> str:
+    try:
+        epoch = int(file.rsplit("/", 1)[-1].removesuffix(".json"))
+    except ValueError:
+        return "restore it from a copy of the checkpoint"
+    return (
+        f"restore it from a copy of the checkpoint, or, if it is the newest manifest, delete it together with "
+        f"spark/commits/{epoch}: epoch {epoch} is then repeated from the one before"
+    )

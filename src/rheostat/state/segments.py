@@ -1,0 +1,123 @@
+"""Segments: immutable Arrow files that hold partials, sorted, with an index of where each granule's rows are.
+
+Rows are sorted by granule, start and hash. The index lives in the file's schema metadata, so a reader that wants one
+granule maps the file and touches only the pages of that granule.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from rheostat.errors import CheckpointError
+from rheostat.state.cache import local_copy
+from rheostat.state.files import Folder
+
+_INDEX = b"rheostat.index"
+
+Key = tuple[int, int]
+"""A granule's number and the start of an instance of it."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment as a manifest knows it.
+
+    Attributes:
+        file: name in the table's folder.
+        epoch: the epoch that wrote it.
+        rows: number of rows.
+        bytes: size of the file.
+        spans: for every granule in it, the first and last start.
+        shards: first and last shard in it.
+    """
+
+    file: str
+    epoch: int
+    rows: int
+    bytes: int
+    spans: Mapping[int, tuple[int, int]]
+    shards: tuple[int, int]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "file": self.file,
+            "epoch": self.epoch,
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "spans": [[g, *span] for g, span in self.spans.items()],
+            "shards": list(self.shards),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Segment:
+        return cls(
+            value["file"],
+            value["epoch"],
+            value["rows"],
+            value["bytes"],
+            {g: (first, last) for g, first, last in value["spans"]},
+            (value["shards"][0], value["shards"][1]),
+        )
+
+
+@dataclass(frozen=True)
+class OpenSegment:
+    """A mapped segment: its rows and where each granule's rows lie."""
+
+    table: pa.Table
+    index: Mapping[Key, tuple[int, int]]
+
+    def slice(self, key: Key) -> pa.Table | None:
+        """The rows of one granule instance, without copying; None if there are none."""
+        if key not in self.index:
+            return None
+        offset, length = self.index[key]
+        return self.table.slice(offset, length)
+
+
+def write_segment(folder: Folder, file: str, table: pa.Table, index: Iterable[tuple[int, int, int]]) -> int:
+    """Write sorted rows as one record batch; the index lists (granule, start, rows) in order. Returns the bytes."""
+    entries = json.dumps(list(index), separators=(",", ":")).encode()
+    described = table.combine_chunks().replace_schema_metadata({_INDEX: entries})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, described.schema) as writer:
+        for batch in described.to_batches():
+            writer.write_batch(batch)
+    data = sink.getvalue()
+    with folder.filesystem.open_output_stream(folder.path(file)) as stream:
+        stream.write(data)
+    return int(data.size)
+
+
+def open_segment(folder: Folder, segment: Segment) -> OpenSegment:
+    """Map a segment. An error names the file if it is missing, truncated or not a segment."""
+    return _open(folder, segment.file, segment.bytes)
+
+
+@lru_cache(maxsize=512)
+def _open(folder: Folder, file: str, size: int) -> OpenSegment:
+    name = f"{folder.uri}/{file}"
+    advice = "restore it from a copy of the checkpoint, or start afresh with a new checkpoint"
+    try:
+        source = pa.memory_map(local_copy(folder, file))
+    except FileNotFoundError:
+        raise CheckpointError(f"segment {name} is missing; {advice}") from None
+    if source.size() != size:
+        raise CheckpointError(f"segment {name} has {source.size()} bytes, not the {size} that were written; {advice}")
+    try:
+        table = pa.ipc.open_file(source).read_all()
+        entries = json.loads(table.schema.metadata[_INDEX])
+    except (pa.ArrowInvalid, OSError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"segment {name} cannot be read ({error}); {advice}") from error
+    index: dict[Key, tuple[int, int]] = {}
+    offset = 0
+    for granule, start, rows in entries:
+        index[granule, start] = (offset, rows)
+        offset += rows
+    return OpenSegment(table, index)

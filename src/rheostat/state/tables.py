@@ -1,0 +1,150 @@
+"""State tables: reading granules out of segments, and writing rows as a new segment."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from rheostat.elastic.routing import shards_of
+from rheostat.state.files import Folder
+from rheostat.state.segments import Key, Segment, open_segment, write_segment
+from rheostat.topology.types import arrow_type
+from rheostat.windows.merging import HASH, Layout
+
+GRANULE, START = "granule", "start"
+"""Columns that say, in memory, to which granule instance a partial belongs; in a segment the index says it."""
+
+
+def arrow_schema(layout: Layout) -> pa.Schema:
+    """How a table's rows look in a segment."""
+    return pa.schema([pa.field(c.name, arrow_type(c.type)) for c in layout.columns])
+
+
+def to_polars(table: pa.Table) -> pl.DataFrame:
+    """The same rows in Polars; numbers are not copied."""
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """The rows of a table that one slot owns, at one epoch.
+
+    Attributes:
+        folder: where the segments are.
+        segments: the live ones.
+        owned: which shards belong to the slot.
+    """
+
+    folder: Folder
+    layout: Layout
+    segments: Sequence[Segment]
+    owned: npt.NDArray[np.bool_]
+
+    def keys(self) -> set[Key]:
+        """The granule instances that have rows, of this slot or another."""
+        return {key for segment in self._mine() for key in open_segment(self.folder, segment).index}
+
+    def count(self, granule: int, start: int) -> int:
+        """How many rows an instance has in the segments, before merging; other slots' rows may be among them."""
+        return sum(
+            open_segment(self.folder, s).index.get((granule, start), (0, 0))[1] for s in self._holding(granule, start)
+        )
+
+    def rows(self, granule: int, start: int) -> list[pl.DataFrame]:
+        """The slot's rows of an instance, one frame per segment that has some."""
+        frames = []
+        for segment in self._holding(granule, start):
+            part = open_segment(self.folder, segment).slice((granule, start))
+            if part is not None and len(frame := self._owned_rows(segment, part)):
+                frames.append(frame)
+        return frames
+
+    def rows_of(self, granule: int, start: int, hashes: npt.NDArray[np.int64]) -> list[pl.DataFrame]:
+        """The same for some routing hashes only (sorted as unsigned), in time that grows with them, not the rows."""
+        frames = []
+        wanted = hashes.view(np.uint64)
+        for segment in self._holding(granule, start):
+            part = open_segment(self.folder, segment).slice((granule, start))
+            if part is None:
+                continue
+            have = part.column(HASH).to_numpy().view(np.uint64)
+            first = np.searchsorted(have, wanted, side="left")
+            last = np.searchsorted(have, wanted, side="right")
+            hits = _ranges(first, last)
+            if len(hits):
+                frames.append(to_polars(part.take(pa.array(hits))))
+        return frames
+
+    def live(self, segments: Sequence[Segment], alive: Callable[[int, int], bool]) -> Iterator[pl.DataFrame]:
+        """The slot's rows of some segments that are still needed, with granule and start."""
+        for segment in segments:
+            opened = open_segment(self.folder, segment)
+            for granule, start in opened.index:
+                if not alive(granule, start):
+                    continue
+                part = opened.slice((granule, start))
+                if part is not None and len(frame := self._owned_rows(segment, part)):
+                    yield frame.with_columns(
+                        pl.lit(granule, dtype=pl.Int16).alias(GRANULE), pl.lit(start, dtype=pl.Int64).alias(START)
+                    )
+
+    def _mine(self) -> Iterator[Segment]:
+        for segment in self.segments:
+            first, last = segment.shards
+            if self.owned[first : last + 1].any():
+                yield segment
+
+    def _holding(self, granule: int, start: int) -> Iterator[Segment]:
+        for segment in self._mine():
+            span = segment.spans.get(granule)
+            if span is not None and span[0] <= start <= span[1]:
+                yield segment
+
+    def _owned_rows(self, segment: Segment, part: pa.Table) -> pl.DataFrame:
+        first, last = segment.shards
+        frame = to_polars(part)
+        if self.owned[first : last + 1].all():
+            return frame
+        shards = shards_of(part.column(HASH).to_numpy(), len(self.owned))
+        return frame.filter(pl.Series(self.owned[shards]))
+
+
+def write_rows(
+    folder: Folder, layout: Layout, frame: pl.DataFrame, *, epoch: int, slot: int, shards: int
+) -> Segment | None:
+    """Sort rows (with granule and start) and write them as a segment; None if there are none.
+
+    The file's name is new for every attempt, so an attempt that is repeated or abandoned disturbs no one.
+    """
+    if frame.is_empty():
+        return None
+    ordered = frame.sort(GRANULE, START, pl.col(HASH).reinterpret(signed=False))
+    index = ordered.select(GRANULE, START).group_by(GRANULE, START, maintain_order=True).len().rows()
+    spans: dict[int, tuple[int, int]] = {}
+    for granule, start, _ in index:
+        spans[granule] = (spans.get(granule, (start, start))[0], start)
+    schema = arrow_schema(layout)
+    table = ordered.select(schema.names).to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema)
+    file = f"{epoch:012d}-{slot}-{uuid.uuid4().hex[:12]}.arrow"
+    size = write_segment(folder, file, table, index)
+    held = shards_of(ordered[HASH].to_numpy(), shards)
+    return Segment(file, epoch, len(ordered), size, spans, (int(held.min()), int(held.max())))
+
+
+def _ranges(first: npt.NDArray[np.intp], last: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """All positions in the ranges [first, last), in order.
+
+    >>> _ranges(np.array([0, 5]), np.array([2, 8]))
+    array([0, 1, 5, 6, 7])
+    """
+    lengths = last - first
+    offsets = np.repeat(first - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
+    return offsets + np.arange(lengths.sum())

@@ -1,0 +1,1 @@
+"""What the user writes: streams, operators, windows, aggregates, sinks; validated with good errors."""

@@ -1,0 +1,156 @@
+"""The topology as a graph of named operators, and the checks that need all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rheostat.durations import Duration, micros
+from rheostat.errors import TopologyError
+from rheostat.topology.nodes import Compute, Consolidate, Map, Node, SinkNode, Source
+from rheostat.topology.streams import EventTime, Stream
+from rheostat.topology.types import TIMESTAMPS, micros_sql
+from rheostat.windows.partials import quoted
+
+_KEPT = ("drop", "aside")
+
+
+class Graph:
+    """Operators by name, in the order in which they were written, and where their results go."""
+
+    def __init__(self, name: str) -> None:
+        if not name or "/" in name:
+            raise TopologyError(f"a topology needs a name without slashes, not {name!r}")
+        self.name = name
+        self.nodes: dict[str, Node] = {}
+        self.sinks: list[SinkNode] = []
+
+    def source(
+        self,
+        frame: Any,
+        *,
+        event_time: str,
+        slack: Duration = "0 seconds",
+        arrival_time: str | None = None,
+        name: str = "source",
+        late: str = "drop",
+        nulls: str = "aside",
+    ) -> Stream:
+        """A streaming DataFrame as the beginning of the topology.
+
+        Args:
+            frame: any streaming DataFrame. Select the columns you need before: all of them travel.
+            event_time: the timestamp column that places a row in time. It must not be changed by maps.
+            slack: how late a row may come. The watermark is the newest event time seen minus the slack.
+            arrival_time: a timestamp column that says when a row entered the system (Kafka's ``timestamp``, say);
+                latency is measured from it.
+            name: name of the source; needed when there are several.
+            late: rows that missed a window are counted and dropped, or kept ``aside``.
+            nulls: rows without event time are counted and kept ``aside``, or dropped.
+        """
+        types = dict(frame.dtypes)
+        for role, column in (("event_time", event_time), ("arrival_time", arrival_time)):
+            if column is not None:
+                _check_timestamp(name, role, column, types)
+        if not frame.isStreaming:
+            raise TopologyError(f"source {name!r} is not a streaming DataFrame: make it with spark.readStream")
+        for option, value in (("late", late), ("nulls", nulls)):
+            if value not in _KEPT:
+                raise TopologyError(f"source {name!r}: {option}={value!r} is neither 'drop' nor 'aside'")
+        arrival_type = types[arrival_time] if arrival_time else None
+        self.add(
+            Source(
+                name, frame, event_time, types[event_time], micros(slack), arrival_time, arrival_type, late, nulls
+            )
+        )
+        time_sql = micros_sql(quoted(event_time), types[event_time])
+        return Stream(self, name, frame, EventTime(time_sql, types[event_time], (event_time,)))
+
+    def add(self, node: Node) -> None:
+        """Put an operator into the graph under a name of its own."""
+        if not node.name or "/" in node.name:
+            raise TopologyError(f"an operator needs a name without slashes, not {node.name!r}")
+        if node.name in self.nodes:
+            raise TopologyError(f"two operators are named {node.name!r}: give every operator a name of its own")
+        self.nodes[node.name] = node
+
+    def validate(self) -> None:
+        """Check what only the whole graph can show: missing ends, unknown neighbours, cycles."""
+        if not any(isinstance(n, Source) for n in self.nodes.values()):
+            raise TopologyError(f"topology {self.name!r} has no source: begin with source(...)")
+        if not self.sinks:
+            raise TopologyError(f"topology {self.name!r} has no sink: end a stream with .sink(rh.sinks...)")
+        in_order(self.nodes.values())
+        consolidated = {n.upstream for n in self.nodes.values() if isinstance(n, Consolidate)}
+        for node in self.nodes.values():
+            if isinstance(node, Compute) and node.name not in consolidated:
+                raise TopologyError(f"operator {node.name!r} computes partials that nothing uses: add .consolidate(...)")
+
+    def source_of(self, name: str) -> Source:
+        """The source a stream comes from."""
+        node = self.nodes[name]
+        while not isinstance(node, Source):
+            node = self.nodes[node.upstream]
+        return node
+
+    def path_to(self, name: str) -> list[Map]:
+        """The maps between the last source or consolidate operator and a stream, in order."""
+        maps: list[Map] = []
+        node = self.nodes[name]
+        while isinstance(node, Map):
+            maps.append(node)
+            node = self.nodes[node.upstream]
+        return maps[::-1]
+
+    def origin_of(self, name: str) -> Source | Consolidate:
+        """The source or consolidate operator whose rows a stream carries, through maps only."""
+        node = self.nodes[name]
+        while isinstance(node, Map):
+            node = self.nodes[node.upstream]
+        if isinstance(node, Compute):
+            raise TopologyError(f"operator {name!r} has partials, not rows: add .consolidate(...)")
+        return node
+
+
+def in_order(nodes: Iterable[Node]) -> list[Node]:
+    """The operators so that each comes after its upstream; an error names the operators of a cycle.
+
+    >>> a, b = Map("a", "b", print), Map("b", "a", print)
+    >>> in_order([a, b])
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.TopologyError: operators form a cycle: a -> b -> a
+    """
+    by_name = {n.name: n for n in nodes}
+    done: dict[str, Node] = {}
+    for node in by_name.values():
+        path: list[Node] = []
+        here: Node | None = node
+        while here is not None and here.name not in done:
+            if here in path:
+                cycle = [n.name for n in reversed(path[path.index(here) :])]
+                raise TopologyError(f"operators form a cycle: {' -> '.join([here.name, *cycle])}")
+            path.append(here)
+            here = _upstream(here, by_name)
+        done.update((n.name, n) for n in reversed(path))
+    return list(done.values())
+
+
+def _upstream(node: Node, by_name: dict[str, Node]) -> Node | None:
+    if isinstance(node, Source):
+        return None
+    if node.upstream not in by_name:
+        raise TopologyError(f"operator {node.name!r} reads from {node.upstream!r}, which does not exist")
+    return by_name[node.upstream]
+
+
+def _check_timestamp(source: str, role: str, column: str, types: dict[str, str]) -> None:
+    if column not in types:
+        raise TopologyError(
+            f"source {source!r}: {role} column {column!r} does not exist; the stream has {', '.join(types)}"
+        )
+    if types[column] not in TIMESTAMPS:
+        raise TopologyError(
+            f"source {source!r}: {role} column {column!r} is {types[column]}, not a timestamp; "
+            f"cast it first, as in df.withColumn({column!r}, F.col({column!r}).cast('timestamp'))"
+        )

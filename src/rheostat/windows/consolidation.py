@@ -1,0 +1,274 @@
+"""The consolidation plan: from what each requested window is put together, and how long the parts are kept.
+
+Enorm section 6.1 builds a DAG of all the ways to form complete windows out of partial ones. Here the nodes are
+*granules*: kinds of intervals whose merged partials exist at some time. Granule 0 is the pane. The others are the
+requested windows and, where windows overlap a lot, helper granules that nobody asked for but that save merges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import lcm
+from typing import Any
+
+from rheostat.windows.covers import Piece, Weight, cheapest_cover, cheapest_sources, one_each
+from rheostat.windows.panes import pane_of
+from rheostat.windows.window import Window
+
+PANE = 0
+"""Number of the pane among a plan's granules."""
+
+_HELPER_BASES = (2, 3, 4, 5, 6, 8, 10, 12, 16)
+_HELPERS_MUST_SAVE = 0.25  # of all merges, else the state they cost is not worth it
+_PHASES_SAMPLED = 48
+
+
+@dataclass(frozen=True)
+class Granule:
+    """A kind of interval whose merged partials exist.
+
+    Attributes:
+        window: which intervals.
+        requested: whether its merged partials are results.
+        sources: numbers of the granules it may be put together from; empty for the pane.
+        running: whether an instance follows from the one before by adding what is new and subtracting what expired.
+        stored: whether its merged partials stay in state, as a source for others.
+    """
+
+    window: Window
+    requested: bool
+    sources: tuple[int, ...] = ()
+    running: bool = False
+    stored: bool = False
+
+
+@dataclass(frozen=True)
+class ConsolidationPlan:
+    """How every requested window is derived. Granules are sorted by size, the pane first.
+
+    >>> from rheostat.windows.window import tumbling
+    >>> plan = plan_consolidation(tumbling("5 minutes", "10 minutes", "15 minutes", "20 minutes", "1 minute"))
+    >>> hour = 3_600_000_000
+    >>> plan.merges(hour) - 60, plan.naive_merges(hour) - 60  # less the 60 one-minute windows themselves
+    (86, 240)
+    """
+
+    granules: tuple[Granule, ...]
+
+    @property
+    def pane(self) -> Window:
+        """The pane, as a tumbling window."""
+        return self.granules[PANE].window
+
+    @property
+    def panes_only(self) -> bool:
+        """Whether every window is put together from panes, all of which are kept while it is open."""
+        return all(g.sources in ((), (PANE,)) and not g.running for g in self.granules)
+
+    @cached_property
+    def consumers(self) -> tuple[tuple[int, ...], ...]:
+        """For every granule, the numbers of the granules that may be put together from it."""
+        return tuple(
+            tuple(i for i, g in enumerate(self.granules) if source in g.sources) for source in range(len(self.granules))
+        )
+
+    def cover(self, granule: int, start: int, weight: Weight = one_each) -> tuple[Piece, ...]:
+        """The cheapest pieces of one instance, by ``weight``; a tie goes to the larger pieces."""
+        g = self.granules[granule]
+        sources = {s: self.granules[s].window for s in sorted(g.sources, reverse=True)}
+        return cheapest_cover(start, start + g.window.size, sources, weight)
+
+    def running_step(self, granule: int, start: int) -> tuple[Piece, ...]:
+        """The pieces that turn the previous instance of a running granule into this one."""
+        w, pane = self.granules[granule].window, self.pane.size
+        new = range(start + w.size - w.slide, start + w.size, pane)
+        expired = range(start - w.slide, start, pane)
+        return (
+            Piece(granule, start - w.slide),
+            *(Piece(PANE, t) for t in new),
+            *(Piece(PANE, t, sign=-1) for t in expired),
+        )
+
+    def expiry(self, granule: int, start: int) -> int:
+        """The watermark from which on nobody needs this instance any more. Grows with ``start``."""
+        g = self.granules[granule]
+        end = start + g.window.size
+        latest = end if granule == PANE and g.requested else start
+        if g.running:
+            latest = end + g.window.slide
+        for c in self.consumers[granule]:
+            consumer = self.granules[c]
+            consumed = consumer.window.latest_start(start) + consumer.window.size
+            if consumed >= end:
+                # A running consumer meets the pane once more, to subtract it.
+                latest = max(latest, consumed + (consumer.window.slide if consumer.running else 0))
+        return latest
+
+    def closes_any(self, before: int | None, after: int) -> bool:
+        """Whether some granule instance ends in ``(before, after]``."""
+        return before is None or any(g.window.closing(before, after) for g in self.granules)
+
+    def merges(self, span: int) -> int:
+        """Partial results merged per ``span`` microseconds of steady stream."""
+        return sum(
+            len(self.running_step(i, start) if g.running else self.cover(i, start)) if g.sources else 1
+            for i, g in enumerate(self.granules)
+            if i != PANE or g.requested
+            for start in _starts(g.window, span)
+        )
+
+    def naive_merges(self, span: int) -> int:
+        """The same if every requested window were merged from its panes."""
+        return sum(
+            g.window.size // self.pane.size * len(_starts(g.window, span)) for g in self.granules if g.requested
+        )
+
+
+def to_json(plan: ConsolidationPlan) -> list[list[object]]:
+    """The plan as plain values, so that a checkpoint can keep the one its state was written with."""
+    return [
+        [g.window.size, g.window.slide, g.window.offset, g.requested, list(g.sources), g.running, g.stored]
+        for g in plan.granules
+    ]
+
+
+def from_json(value: Iterable[Sequence[Any]]) -> ConsolidationPlan:
+    """The plan that ``to_json`` wrote.
+
+    >>> plan = plan_consolidation([Window(10, 10), Window(30, 30)])
+    >>> from_json(to_json(plan)) == plan
+    True
+    """
+    return ConsolidationPlan(
+        tuple(
+            Granule(Window(size, slide, offset), requested, tuple(sources), running, stored)
+            for size, slide, offset, requested, sources, running, stored in value
+        )
+    )
+
+
+def plan_consolidation(
+    windows: Iterable[Window], *, subtractable: bool = False, panes_only: bool = False
+) -> ConsolidationPlan:
+    """The plan with the fewest merges per second of stream.
+
+    Args:
+        windows: what is requested, in any order.
+        subtractable: whether partials can be subtracted exactly (counts, integer and decimal sums). Then a
+            window that overlaps its predecessor may follow from it: add new panes, subtract expired ones.
+        panes_only: keep the panes of every open window and derive all windows from them. Results that are refreshed
+            every epoch need it.
+
+    >>> from rheostat.windows.window import sliding
+    >>> by_minute = sliding("1 hour", "1 minute")
+    >>> [g.window.label for g in plan_consolidation(by_minute).granules if not g.requested]
+    ['1 minute', '2 minutes', '4 minutes', '8 minutes', '16 minutes', '32 minutes']
+    >>> plan_consolidation(by_minute, subtractable=True).granules[1].running
+    True
+    """
+    requested = sorted(set(windows))
+    pane = pane_of(requested)
+    if panes_only:
+        return _panes_only(requested, pane)
+    candidates = [_assemble(requested, helpers, pane, subtractable) for helpers in _helper_chains(requested, pane)]
+    (plan, cost), *rest = candidates
+    for candidate, candidate_cost in rest:
+        if candidate_cost < cost and candidate_cost < candidates[0][1] * (1 - _HELPERS_MUST_SAVE):
+            plan, cost = candidate, candidate_cost
+    return plan
+
+
+def _panes_only(requested: list[Window], pane: Window) -> ConsolidationPlan:
+    others = sorted(set(requested) - {pane}, key=lambda w: (w.size, w.slide, w.offset))
+    return ConsolidationPlan(
+        (
+            Granule(pane, requested=pane in requested, stored=True),
+            *(Granule(w, requested=True, sources=(PANE,)) for w in others),
+        )
+    )
+
+
+def _assemble(
+    requested: list[Window], helpers: list[Window], pane: Window, subtractable: bool
+) -> tuple[ConsolidationPlan, float]:
+    """A plan that may use these helpers, and its merges per microsecond of stream."""
+    wanted = set(requested)
+    kinds = [pane, *sorted({*requested, *helpers} - {pane}, key=lambda w: (w.size, w.slide, w.offset))]
+    granules = [Granule(pane, requested=pane in wanted)]
+    cost = 1 / pane.slide if pane in wanted else 0.0
+    for window in kinds[1:]:
+        smaller = {i: g.window for i, g in enumerate(granules) if g.window.size < window.size or i == PANE}
+        pieces, sources = _average_cover(window, smaller)
+        step = 1 + 2 * window.slide // pane.size
+        running = subtractable and window.slide < window.size and window in wanted and step < pieces
+        granules.append(
+            Granule(window, window in wanted, (PANE,) if running else tuple(sorted(sources)), running, stored=running)
+        )
+        cost += (step if running else pieces) / window.slide
+    used = _reachable(granules)
+    cost -= sum(
+        _average_cover(g.window, {s: granules[s].window for s in g.sources})[0] / g.window.slide
+        for i, g in enumerate(granules)
+        if i not in used
+    )
+    return _renumber(granules, used), cost
+
+
+def _average_cover(window: Window, smaller: dict[int, Window]) -> tuple[float, frozenset[int]]:
+    """Pieces per instance on average over all alignments, and the sources worth keeping on offer."""
+    period = lcm(window.slide, *(w.slide for w in smaller.values()))
+    phases = period // window.slide
+    sampled = min(phases, _PHASES_SAMPLED)
+    pieces, sources = 0, frozenset[int]()
+    for i in range(sampled):
+        start = window.offset + (i * phases // sampled) * window.slide
+        count, used = cheapest_sources(start, start + window.size, smaller)
+        pieces += count
+        sources |= used
+    if sampled < phases:
+        sources |= {PANE}  # an alignment that was not looked at may still need single panes
+    return pieces / sampled, sources
+
+
+def _helper_chains(requested: list[Window], pane: Window) -> Iterator[list[Window]]:
+    """Candidates for helper granules: none, then every chain of powers of a base."""
+    yield []
+    largest = max((w.size for w in requested if w.overlap >= 4), default=0)
+    for base in _HELPER_BASES:
+        sizes = []
+        size = pane.size * base
+        while size < largest:
+            sizes.append(size)
+            size *= base
+        if sizes:
+            yield [Window(s, s, pane.offset % s) for s in sizes]
+
+
+def _reachable(granules: list[Granule]) -> list[int]:
+    """The granules that serve a requested window, in order."""
+    needed = {i for i, g in enumerate(granules) if g.requested} | {PANE}
+    for i in range(len(granules) - 1, -1, -1):
+        if i in needed:
+            needed.update(granules[i].sources)
+    return sorted(needed)
+
+
+def _renumber(granules: list[Granule], kept: list[int]) -> ConsolidationPlan:
+    number = {old: new for new, old in enumerate(kept)}
+    used_as_source = {s for old in kept for s in granules[old].sources}
+    return ConsolidationPlan(
+        tuple(
+            replace(
+                granules[old],
+                sources=tuple(number[s] for s in granules[old].sources),
+                stored=granules[old].stored or old in used_as_source,
+            )
+            for old in kept
+        )
+    )
+
+
+def _starts(window: Window, span: int) -> range:
+    return range(window.offset, window.offset + span, window.slide)

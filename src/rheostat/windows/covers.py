@@ -1,0 +1,106 @@
+"""Covers: the cheapest way to lay an interval out of smaller windows, end to end (Enorm section 6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import inf
+
+from rheostat.windows.window import Window
+
+Weight = Callable[[int, int], float]
+"""Cost of merging the instance of a source (by its number) that starts at a time: its keys, or 1."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One merged partial result that goes into a window: added, or subtracted if ``sign`` is -1."""
+
+    source: int
+    start: int
+    sign: int = 1
+
+
+def one_each(source: int, start: int) -> float:  # noqa: ARG001 - the signature of a Weight
+    """The paper's count: every piece costs one merge."""
+    return 1.0
+
+
+def cheapest_cover(
+    start: int, end: int, sources: Mapping[int, Window], weight: Weight = one_each
+) -> tuple[Piece, ...]:
+    """The cheapest sequence of source instances that covers ``[start, end)`` exactly, without overlap.
+
+    A shortest path over time: nodes are instants, edges are source instances. Raises ``ValueError`` when the
+    sources cannot tile the interval.
+
+    >>> minutes = {0: Window(1, 1), 1: Window(5, 5), 2: Window(10, 10)}
+    >>> [(p.source, p.start) for p in cheapest_cover(0, 15, minutes)]
+    [(2, 0), (1, 10)]
+    """
+    best = {start: 0.0}
+    reached_by: dict[int, Piece] = {}
+    for here, source, there in _edges(start, end, sources):
+        cost = best[here] + weight(source, here)
+        if cost < best.get(there, inf):
+            best[there] = cost
+            reached_by[there] = Piece(source, here)
+    return tuple(reversed(list(_trace(start, end, reached_by))))
+
+
+def cheapest_sources(start: int, end: int, sources: Mapping[int, Window]) -> tuple[int, frozenset[int]]:
+    """The least number of pieces, and every source that appears in some cover with that few.
+
+    Twenty minutes are two tens as well as a five and a fifteen: which is better depends on the keys, which only
+    the run knows, so all of them stay on offer.
+
+    >>> minutes = {0: Window(1, 1), 1: Window(5, 5), 2: Window(10, 10), 3: Window(15, 15)}
+    >>> cheapest_sources(0, 20, minutes)
+    (2, frozenset({1, 2, 3}))
+    """
+    best = {start: 0}
+    reached_by: dict[int, list[Piece]] = {}
+    for here, source, there in _edges(start, end, sources):
+        cost = best[here] + 1
+        if there not in best or cost < best[there]:
+            best[there] = cost
+            reached_by[there] = [Piece(source, here)]
+        elif cost == best[there]:
+            reached_by[there].append(Piece(source, here))
+    if end not in best:
+        raise ValueError(f"the sources cannot tile [{start}, {end})")
+    used: set[int] = set()
+    pending, seen = [end], {end}
+    while pending:
+        for piece in reached_by.get(pending.pop(), ()):
+            used.add(piece.source)
+            if piece.start not in seen:
+                seen.add(piece.start)
+                pending.append(piece.start)
+    return best[end], frozenset(used)
+
+
+def _edges(start: int, end: int, sources: Mapping[int, Window]) -> Iterator[tuple[int, int, int]]:
+    """Every ``(from, source, to)`` reachable from ``start``, in order of ``from``."""
+    pending, seen = [start], {start}
+    while pending:
+        here = heappop(pending)
+        for source, window in sources.items():
+            there = here + window.size
+            if there > end or (here - window.offset) % window.slide:
+                continue
+            yield here, source, there
+            if there not in seen:
+                seen.add(there)
+                heappush(pending, there)
+
+
+def _trace(start: int, end: int, reached_by: Mapping[int, Piece]) -> Iterator[Piece]:
+    here = end
+    while here != start:
+        if here not in reached_by:
+            raise ValueError(f"the sources cannot tile [{start}, {end})")
+        piece = reached_by[here]
+        yield piece
+        here = piece.start

@@ -1,0 +1,99 @@
+"""User-written partials: three functions over whole frames, called once per slot and epoch, not once per group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from rheostat.errors import OperatorError
+from rheostat.windows.partials import Column, Partial
+
+GROUP = "group"
+"""Column that tells the rows of different groups apart in the frames a user's functions see."""
+
+FrameFunction = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Custom(Partial):
+    """The partial of a user-written aggregate.
+
+    Attributes:
+        name: identity of the aggregate in its operator.
+        operator: the operator it belongs to, for error messages.
+        fields: the user's own partial columns, name and Spark SQL type.
+        inputs: the row columns that ``partial_function`` reads.
+        over: ``polars`` or ``arrow``, what the functions take and return.
+    """
+
+    name: str
+    operator: str
+    fields: tuple[Column, ...]
+    inputs: tuple[str, ...]
+    partial_function: FrameFunction = field(compare=False)
+    merge_function: FrameFunction = field(compare=False)
+    over: str = "polars"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(Column(f"p.{self.name}.{f.name}", f.type) for f in self.fields)
+
+    @property
+    def sql(self) -> tuple[str, ...]:
+        return ()
+
+    def merge(self) -> list[pl.Expr]:
+        raise NotImplementedError("a user-written partial merges whole frames: merge_groups()")
+
+    def compute_groups(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """One partial per group of rows. ``rows`` has ``group`` and the inputs; the result ``group`` and columns."""
+        return self._call("partial", self.partial_function, rows.select(GROUP, *self.inputs))
+
+    def merge_groups(self, partials: pl.DataFrame) -> pl.DataFrame:
+        """One partial per group of partials. Rows that carry none of this aggregate are not shown to the user."""
+        names = [c.name for c in self.columns]
+        present = partials.filter(~pl.all_horizontal(pl.col(names).is_null()))
+        given = present.select(GROUP, *(pl.col(c.name).alias(f.name) for c, f in self._pairs))
+        return self._call("merge", self.merge_function, given)
+
+    @property
+    def _pairs(self) -> Sequence[tuple[Column, Column]]:
+        return tuple(zip(self.columns, self.fields, strict=True))
+
+    def _call(self, step: str, function: FrameFunction, frame: pl.DataFrame) -> pl.DataFrame:
+        result = call_over(self.over, function, frame, self.operator, f"{step} of aggregate {self.name!r}")
+        missing = [n for n in (GROUP, *(f.name for f in self.fields)) if n not in result.columns]
+        if missing:
+            raise OperatorError(
+                self.operator,
+                f"the {step} function of aggregate {self.name!r} returned no column {missing[0]!r}; "
+                f"it must return {GROUP!r} and {[f.name for f in self.fields]}",
+            )
+        if result[GROUP].n_unique() != len(result) or len(result) != frame[GROUP].n_unique():
+            raise OperatorError(
+                self.operator,
+                f"the {step} function of aggregate {self.name!r} must return exactly one row per group: "
+                f"it got {frame[GROUP].n_unique()} groups and returned {len(result)} rows",
+            )
+        selected: pl.DataFrame = result.select(
+            pl.col(GROUP).cast(pl.UInt32), *(pl.col(f.name).alias(c.name) for c, f in self._pairs)
+        )
+        return selected
+
+
+def call_over(over: str, function: FrameFunction, frame: pl.DataFrame, operator: str, what: str) -> Any:
+    """Call a user's function with a Polars or Arrow frame; what comes back is Polars. Errors name the operator."""
+    argument = frame if over == "polars" else frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    try:
+        result = function(argument)
+    except Exception as error:
+        raise OperatorError(operator, f"{what}: {type(error).__name__}: {error}") from error
+    if isinstance(result, (pa.Table, pa.RecordBatch, pa.Array, pa.ChunkedArray)):
+        result = pl.from_arrow(result)
+    if not isinstance(result, (pl.DataFrame, pl.Series)):
+        raise OperatorError(operator, f"{what} returned {type(result).__name__}, not a {over} frame or column")
+    return result

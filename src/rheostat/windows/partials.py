@@ -1,0 +1,207 @@
+"""Partial results: what ``compute`` keeps per key and pane, and how two of them become one (Enorm section 4.2).
+
+A partial knows three things: the Spark SQL that makes it out of rows, inside the JVM; the Spark SQL that makes a
+coarser one out of finer ones, where that exists; and the Polars expressions that merge it over a group. Merging is
+commutative and associative up to floating-point rounding, and merging one partial alone changes nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import polars as pl
+
+ROWS = "p.count(*)"
+"""The partial every table keeps: how many rows went in. A key with none of them left is no longer there."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A state column: its name and its Spark SQL type."""
+
+    name: str
+    type: str
+
+
+class Partial(ABC):
+    """One or more columns of state that are merged together."""
+
+    subtractable = False
+    """Whether a merged partial can be taken out again exactly, so that running totals are right."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[Column, ...]:
+        """The state columns, in order."""
+
+    @property
+    @abstractmethod
+    def sql(self) -> tuple[str, ...]:
+        """Spark SQL aggregates over rows, one per column; empty if the partial is not made in the JVM."""
+
+    @property
+    def rollup_sql(self) -> tuple[str, ...]:
+        """Spark SQL aggregates over finer partials, one per column; empty if it cannot be rolled up in the JVM."""
+        return ()
+
+    @abstractmethod
+    def merge(self) -> list[pl.Expr]:
+        """Polars aggregates over a group of partials, one per column."""
+
+
+def quoted(name: str) -> str:
+    """A column name as Spark SQL.
+
+    >>> quoted("odd `name`")
+    '`odd ``name```'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True)
+class Total(Partial):
+    """A sum: of ones, or of a column.
+
+    Attributes:
+        name: identity of the total, such as ``sum(amount)``.
+        type: ``bigint``, ``double`` or a decimal.
+        expression: the Spark SQL aggregate, never null.
+    """
+
+    name: str
+    type: str
+    expression: str
+
+    @property
+    def subtractable(self) -> bool:  # type: ignore[override]
+        """Integers and decimals come out exactly; floating point does not."""
+        return self.type != "double"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (Column(f"p.{self.name}", self.type),)
+
+    @property
+    def sql(self) -> tuple[str, ...]:
+        return (self.expression,)
+
+    @property
+    def rollup_sql(self) -> tuple[str, ...]:
+        return (f"cast(sum({quoted(self.columns[0].name)}) as {self.type})",)
+
+    def merge(self) -> list[pl.Expr]:
+        return [pl.col(self.columns[0].name).sum()]
+
+
+ROW_COUNT = Total("count(*)", "bigint", "count(*)")
+
+
+@dataclass(frozen=True)
+class Extreme(Partial):
+    """The smallest or the largest value of a column. NaN is larger than every number, as in Spark.
+
+    Attributes:
+        function: ``min`` or ``max``.
+        column: the input column.
+        type: its Spark SQL type.
+    """
+
+    function: str
+    column: str
+    type: str
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (Column(f"p.{self.function}({self.column})", self.type),)
+
+    @property
+    def sql(self) -> tuple[str, ...]:
+        return (f"{self.function}({quoted(self.column)})",)
+
+    @property
+    def rollup_sql(self) -> tuple[str, ...]:
+        return (f"{self.function}({quoted(self.columns[0].name)})",)
+
+    def merge(self) -> list[pl.Expr]:
+        column = pl.col(self.columns[0].name)
+        if self.function == "min":
+            return [column.min()]
+        return [column.nan_max() if self.type in ("double", "float") else column.max()]
+
+
+@dataclass(frozen=True)
+class Moments(Partial):
+    """Count, mean and sum of squared deviations of a column, merged by the pairwise update of Chan et al.
+
+    Sums of squares would be cheaper to merge but lose every digit when the mean is large; this form does not.
+    """
+
+    column: str
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        c = self.column
+        return Column(f"p.n({c})", "bigint"), Column(f"p.mean({c})", "double"), Column(f"p.m2({c})", "double")
+
+    @property
+    def sql(self) -> tuple[str, ...]:
+        x = f"cast({quoted(self.column)} as double)"
+        return f"count({x})", f"avg({x})", f"var_pop({x}) * count({x})"
+
+    def merge(self) -> list[pl.Expr]:
+        n, mean, m2 = (pl.col(c.name) for c in self.columns)
+        total = n.sum()
+        centre = (n * mean).sum() / total
+        spread = m2.sum() + (n * (mean - centre).pow(2)).sum()
+        known = pl.when(total > 0)
+        return [
+            total,
+            known.then(centre).alias(self.columns[1].name),
+            known.then(spread).alias(self.columns[2].name),
+        ]
+
+
+@dataclass(frozen=True)
+class Edge(Partial):
+    """The first or last non-null value of a column by event time; at equal times the smaller (larger) value.
+
+    Attributes:
+        function: ``first`` or ``last``.
+        column: the input column.
+        type: its Spark SQL type.
+        time: Spark SQL of the event time in microseconds.
+    """
+
+    function: str
+    column: str
+    type: str
+    time: str
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        f, c = self.function, self.column
+        return Column(f"p.{f}_time({c})", "bigint"), Column(f"p.{f}({c})", self.type)
+
+    @property
+    def sql(self) -> tuple[str, ...]:
+        x = quoted(self.column)
+        pair = f"named_struct('t', {self.time}, 'v', {x})"
+        best = f"({self._extreme}({pair}) FILTER (WHERE {x} IS NOT NULL))"
+        return f"{best}.t", f"{best}.v"
+
+    @property
+    def rollup_sql(self) -> tuple[str, ...]:
+        t, v = (quoted(c.name) for c in self.columns)
+        best = f"({self._extreme}(named_struct('t', {t}, 'v', {v})) FILTER (WHERE {t} IS NOT NULL))"
+        return f"{best}.t", f"{best}.v"
+
+    @property
+    def _extreme(self) -> str:
+        return "min" if self.function == "first" else "max"
+
+    def merge(self) -> list[pl.Expr]:
+        t, v = (pl.col(c.name) for c in self.columns)
+        if self.function == "first":
+            return [t.min(), v.sort_by([t, v], nulls_last=True).first()]
+        return [t.max(), v.sort_by([t, v], nulls_last=False).last()]

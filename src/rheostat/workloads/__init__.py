@@ -1,0 +1,1 @@
+"""Generators of streams: the lending job, skewed keys."""
