@@ -27,9 +27,7 @@ def pins(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> dict[str, P
 
 def record(graph: Graph, plan: PhysicalPlan) -> dict[str, dict[str, Any]]:
     """What the checkpoint remembers of every compute operator."""
-    return {
-        name: _describe(graph.nodes[name], table) for table in plan.tables.values() for name in table.operators
-    }
+    return {name: _describe(graph.nodes[name], table) for table in plan.tables.values() for name in table.operators}
 
 
 def check(

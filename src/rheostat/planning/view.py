@@ -75,7 +75,7 @@ class View:
     shuffles: int
     unfused_shuffles: int
 
-    def render(self, format: str = "text") -> str:  # noqa: A002
+    def render(self, format: str = "text") -> str:
         """As ``text`` or as a ``mermaid`` flowchart."""
         if format == "text":
             return as_text(self)

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Observation
 
 from rheostat.errors import CheckpointError
+from rheostat.planning.feeds import StreamSql, passes
 from rheostat.planning.physical import PhysicalPlan
 from rheostat.planning.results import result_schema
 from rheostat.spark.asides import rows_aside
 from rheostat.spark.counts import Counts, SourceCounter
-from rheostat.spark.feeds import Stream, passes
 from rheostat.spark.levels import EpochState, Level
 from rheostat.spark.progress import Progress, latency_of
 from rheostat.spark.rows import EpochRows
@@ -124,15 +124,13 @@ class _Epoch:
             reports: list[PartReport] = []
             if streams:
                 reports = level.ingest(
-                    self._epoch, streams, self._state, before, self._r._routing, self._staging
+                    self._spark, self._epoch, streams, self._state, before, self._r._routing, self._staging
                 )
             if number == 0:
                 counts = self._counts(reports)
                 after = self._watermarks(before, counts)
             self._step("ingest")
-            closed = level.close(
-                self._spark, self._epoch, self._state, before, after, self._r._routing, self._staging
-            )
+            closed = level.close(self._spark, self._epoch, self._state, before, after, self._r._routing, self._staging)
             self._stage([*reports, *closed])
             self._step("close")
         self._write_sinks(before, counts)
@@ -144,7 +142,7 @@ class _Epoch:
         graph, plan = self._r._graph, self._r._plan
         level_0 = plan.tables_at(0)
         plain = [s for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)]
-        total = sum(passes(level_0, upstream) for upstream in {t.upstream for t in level_0}) + len(plain)
+        total = passes(level_0) + len(plain)
         observed = [c for c in self._r._counters.values() if c.must_observe]
         if total > 1 or len(self._r._sources) > 1 or not level_0:
             self.rows.keep()
@@ -157,7 +155,7 @@ class _Epoch:
             self.rows.replace(source.name, observed[0].observe(self.rows.stream(source.name), observation))
             self._observed[source.name] = observation
 
-    def _streams(self, level: Level) -> dict[str, Stream]:
+    def _streams(self, level: Level) -> dict[str, StreamSql]:
         """The rows that the tables of a level read, as far as there are some."""
         streams = {}
         for upstream in dict.fromkeys(t.upstream for t in level.tables):
@@ -166,9 +164,9 @@ class _Epoch:
                 arrival = None
                 if origin.arrival_time and origin.arrival_time in self.rows.stream(upstream).columns:
                     arrival = micros_sql(quoted(origin.arrival_time), origin.arrival_time_type or "timestamp")
-                streams[upstream] = Stream(self.rows.stream(upstream), arrival)
+                streams[upstream] = StreamSql(self.rows.view(upstream), arrival)
             elif origin.name in self.rows.results:
-                streams[upstream] = Stream(self.rows.stream(upstream), None)
+                streams[upstream] = StreamSql(self.rows.view(upstream))
         return streams
 
     def _counts(self, reports: Iterable[PartReport]) -> dict[str, Counts]:
@@ -179,9 +177,7 @@ class _Epoch:
             counts[name] = counter.counts(reports, values)
         return counts
 
-    def _watermarks(
-        self, before: Mapping[str, int | None], counts: Mapping[str, Counts]
-    ) -> dict[str, int | None]:
+    def _watermarks(self, before: Mapping[str, int | None], counts: Mapping[str, Counts]) -> dict[str, int | None]:
         """Newest event time minus slack, never going back."""
         after = {}
         for source in self._r._sources:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
+from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, plan_feeds, slot_sql
 from rheostat.planning.physical import Component, PhysicalPlan, Table
-from rheostat.spark.feeds import Feed, Stream, feed_frame, plan_feeds, slot_sql
 from rheostat.spark.specs import PartReport, StageSpec, TableSpec
 from rheostat.spark.stages import run_close, run_ingest
 from rheostat.state import compaction
@@ -64,8 +64,9 @@ class Level:
 
     def ingest(
         self,
+        spark: SparkSession,
         epoch: int,
-        streams: Mapping[str, Stream],
+        streams: Mapping[str, StreamSql],
         state: EpochState,
         before: Mapping[str, int | None],
         routing: Routing,
@@ -82,8 +83,8 @@ class Level:
                 table, self.folder_of(table.name), reads, fold[table.name], before=before[table.source]
             )
         spec = self._spec(epoch, self.components, specs, routing, feeds, staging)
-        rows = feed_frame(feeds, self.plan.tables, streams, self._part_sql(spec))
-        reports = run_ingest(rows, spec)
+        sql = feeds_sql(feeds, self.plan.tables, streams, self._part_sql(spec))
+        reports = run_ingest(spark.sql(sql), spec)
         state.add(reports, fold)
         return reports
 
@@ -130,12 +131,11 @@ class Level:
             staging,
         )
 
-    def _part_sql(self, spec: StageSpec) -> Callable[[Table, str], str]:
+    def _part_sql(self, spec: StageSpec) -> Callable[[Table], str]:
         first = {c: spec.parts.index((c, 0)) for c in spec.routing}
 
-        def part(table: Table, hash_sql: str) -> str:
+        def part(table: Table) -> str:
             component = spec.component_of(table.name)
-            return slot_sql(hash_sql, self.shards, spec.routing[component], first[component])
+            return slot_sql(self.shards, spec.routing[component], first[component])
 
         return part
-

@@ -57,5 +57,8 @@ def latency_of(arrivals: Sequence[tuple[float, int]], now: float) -> dict[str, f
     weights = np.array([n for _, n in arrivals], dtype=float)
     order = np.argsort(ages)
     ages, share = ages[order], np.cumsum(weights[order]) / weights.sum()
-    at = {name: float(ages[min(int(np.searchsorted(share, q)), len(ages) - 1)]) for name, q in (("p50", 0.5), ("p99", 0.99))}
+    at = {
+        name: float(ages[min(int(np.searchsorted(share, q)), len(ages) - 1)])
+        for name, q in (("p50", 0.5), ("p99", 0.99))
+    }
     return {**at, "max": float(ages[-1])}

@@ -79,7 +79,7 @@ class Query:
             dict(manifest.watermarks),
         )
 
-    def explain(self, format: str = "text") -> str:  # noqa: A002 - the name users know from Spark
+    def explain(self, format: str = "text") -> str:
         """Components, shuffles and how each window is derived, as ``text`` or ``mermaid``."""
         return self.view.render(format)
 
@@ -120,7 +120,7 @@ class Query:
             self._spark_query.awaitTermination()
         except (StreamingQueryException, RheostatError):
             pass  # kept by Spark, and told by exception()
-        except Exception:  # noqa: S110 - the JVM is gone, and the query with it
+        except Exception:
             pass
         finally:
             self._checkpoint.close()
@@ -128,4 +128,3 @@ class Query:
 
     def __repr__(self) -> str:
         return f"Query({self.name!r}, {self.status.state}, epoch {self._checkpoint.manifest.epoch})"
-

@@ -40,6 +40,7 @@ class EpochRows:
         self._batch = batch
         self._sources = [n for n in graph.nodes.values() if isinstance(n, Source)]
         self._streams: dict[str, DataFrame] = {}
+        self._views: dict[str, str] = {}
         self._kept = False
         self.results: dict[str, Staged] = {}
 
@@ -74,6 +75,13 @@ class EpochRows:
             else:
                 self._streams[name] = self.results[name].frame(self.spark)
         return self._streams[name]
+
+    def view(self, name: str) -> str:
+        """A name under which SQL can read the rows of a stream, in this epoch."""
+        if name not in self._views:
+            self._views[name] = f"rheostat_stream_{len(self._views)}"
+            self.stream(name).createOrReplaceTempView(self._views[name])
+        return self._views[name]
 
     def _source(self, source: Source) -> DataFrame:
         if len(self._sources) == 1:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rheostat.planning.feeds import Feed
 from rheostat.planning.physical import Table
-from rheostat.spark.feeds import Feed
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
 

@@ -8,7 +8,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from rheostat.errors import CheckpointError, OperatorError, RheostatError
-from rheostat.spark.feeds import PART
+from rheostat.planning.feeds import PART
 from rheostat.spark.specs import PartReport, StageSpec
 from rheostat.spark.tasks import REPORT_SCHEMA, close_task, ingest_task
 

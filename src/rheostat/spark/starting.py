@@ -93,7 +93,7 @@ class Topology(Graph):
             raise
         return Query(self.name, started, owned, view_of(self, plan, routing), history)
 
-    def explain(self, format: str = "text", slots: int = 2) -> str:  # noqa: A002 - the name users know from Spark
+    def explain(self, format: str = "text", slots: int = 2) -> str:
         """How the topology would run: components, shuffles and how each window is derived; ``text`` or ``mermaid``."""
         return self.view(slots).render(format)
 
@@ -119,5 +119,3 @@ def _routing(plan: PhysicalPlan, checkpoint: Checkpoint, slots: int) -> dict[str
         else:
             routing[component.name] = even_routing(checkpoint.shards, wanted)
     return routing
-
-

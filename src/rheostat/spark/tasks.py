@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 
 from rheostat.elastic.routing import owned
+from rheostat.planning.feeds import ARRIVAL, FEED, MAX_TIME, START, Feed
 from rheostat.planning.results import finish
-from rheostat.spark.feeds import ARRIVAL, FEED, MAX_TIME, START, Feed
 from rheostat.spark.specs import PartReport, ResultFile, StageSpec, TableReport, TableSpec
 from rheostat.state.tables import GRANULE, TableReader, arrow_schema, to_polars, write_rows
 from rheostat.windows.closing import Closed, close
@@ -118,9 +118,7 @@ def _take_in(
         rows = pl.concat(placed)
         if len(placed) > 1:
             rows = layout.merge(rows, within=[GRANULE, START])
-        report.segment = write_rows(
-            given.folder, layout, rows, epoch=spec.epoch, slot=slot, shards=len(routing)
-        )
+        report.segment = write_rows(given.folder, layout, rows, epoch=spec.epoch, slot=slot, shards=len(routing))
     return report, new
 
 
@@ -227,7 +225,9 @@ def _close_part(spec: StageSpec, part: int, batches: Iterable[pa.RecordBatch]) -
                 *(column.name for column in table.layout.columns),
             )
             for c in closed
-            if c.granule != 0 and table.plan.granules[c.granule].stored and table.plan.expiry(c.granule, c.start) > after
+            if c.granule != 0
+            and table.plan.granules[c.granule].stored
+            and table.plan.expiry(c.granule, c.start) > after
         ]
         report.tables[table.name] = TableReport()
         if kept:
@@ -239,9 +239,7 @@ def _close_part(spec: StageSpec, part: int, batches: Iterable[pa.RecordBatch]) -
     return report
 
 
-def _write_results(
-    spec: StageSpec, given: TableSpec, slot: int, closed: list[Closed], emit: str
-) -> list[ResultFile]:
+def _write_results(spec: StageSpec, given: TableSpec, slot: int, closed: list[Closed], emit: str) -> list[ResultFile]:
     """Finish what closed, for every operator that emits this way, as Parquet files in staging."""
     written = []
     windows = {i: g.window for i, g in enumerate(given.table.plan.granules)}

@@ -1,12 +1,12 @@
 """A checkpoint: the folder in which a query keeps everything it needs to go on.
 
-    rheostat.json     format and shard count; fixed when the checkpoint is made
-    owner.json        which process runs the query
-    epochs/N.json     manifests, the newest ones
-    state/TABLE/      segments
-    results/          results of the epoch under way, for sinks
-    aside/SOURCE/     rows kept aside, by epoch
-    spark/            Spark's own offsets and commits
+rheostat.json     format and shard count; fixed when the checkpoint is made
+owner.json        which process runs the query
+epochs/N.json     manifests, the newest ones
+state/TABLE/      segments
+results/          results of the epoch under way, for sinks
+aside/SOURCE/     rows kept aside, by epoch
+spark/            Spark's own offsets and commits
 """
 
 from __future__ import annotations

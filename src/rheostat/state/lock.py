@@ -85,9 +85,7 @@ class CheckpointLock:
         return None
 
     def _description(self) -> str:
-        return json.dumps(
-            {"host": socket.gethostname(), "pid": os.getpid(), "token": self._token, "time": time.time()}
-        )
+        return json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "token": self._token, "time": time.time()})
 
     def _in_use(self, owner: dict[str, str]) -> CheckpointInUseError:
         return CheckpointInUseError(

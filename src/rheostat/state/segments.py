@@ -73,10 +73,8 @@ class OpenSegment:
     table: pa.Table
     index: Mapping[Key, tuple[int, int]]
 
-    def slice(self, key: Key) -> pa.Table | None:
-        """The rows of one granule instance, without copying; None if there are none."""
-        if key not in self.index:
-            return None
+    def slice(self, key: Key) -> pa.Table:
+        """The rows of one granule instance that the index lists, without copying."""
         offset, length = self.index[key]
         return self.table.slice(offset, length)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -48,37 +49,40 @@ class TableReader:
     segments: Sequence[Segment]
     owned: npt.NDArray[np.bool_]
 
-    def keys(self) -> set[Key]:
+    @cached_property
+    def _where(self) -> dict[Key, list[Segment]]:
+        """For every granule instance the segments that have rows of it, oldest first."""
+        where: dict[Key, list[Segment]] = {}
+        for segment in self.segments:
+            first, last = segment.shards
+            if self.owned[first : last + 1].any():
+                for key in open_segment(self.folder, segment).index:
+                    where.setdefault(key, []).append(segment)
+        return where
+
+    def keys(self) -> Iterable[Key]:
         """The granule instances that have rows, of this slot or another."""
-        return {key for segment in self._mine() for key in open_segment(self.folder, segment).index}
+        return self._where.keys()
 
     def count(self, granule: int, start: int) -> int:
         """How many rows an instance has in the segments, before merging; other slots' rows may be among them."""
-        return sum(
-            open_segment(self.folder, s).index.get((granule, start), (0, 0))[1] for s in self._holding(granule, start)
-        )
+        key = (granule, start)
+        return sum(open_segment(self.folder, s).index[key][1] for s in self._where.get(key, ()))
 
     def rows(self, granule: int, start: int) -> list[pl.DataFrame]:
         """The slot's rows of an instance, one frame per segment that has some."""
-        frames = []
-        for segment in self._holding(granule, start):
-            part = open_segment(self.folder, segment).slice((granule, start))
-            if part is not None and len(frame := self._owned_rows(segment, part)):
-                frames.append(frame)
-        return frames
+        key = (granule, start)
+        frames = [self._owned_rows(s, open_segment(self.folder, s).slice(key)) for s in self._where.get(key, ())]
+        return [f for f in frames if len(f)]
 
     def rows_of(self, granule: int, start: int, hashes: npt.NDArray[np.int64]) -> list[pl.DataFrame]:
         """The same for some routing hashes only (sorted as unsigned), in time that grows with them, not the rows."""
         frames = []
         wanted = hashes.view(np.uint64)
-        for segment in self._holding(granule, start):
+        for segment in self._where.get((granule, start), ()):
             part = open_segment(self.folder, segment).slice((granule, start))
-            if part is None:
-                continue
             have = part.column(HASH).to_numpy().view(np.uint64)
-            first = np.searchsorted(have, wanted, side="left")
-            last = np.searchsorted(have, wanted, side="right")
-            hits = _ranges(first, last)
+            hits = _ranges(np.searchsorted(have, wanted, side="left"), np.searchsorted(have, wanted, side="right"))
             if len(hits):
                 frames.append(to_polars(part.take(pa.array(hits))))
         return frames
@@ -90,23 +94,10 @@ class TableReader:
             for granule, start in opened.index:
                 if not alive(granule, start):
                     continue
-                part = opened.slice((granule, start))
-                if part is not None and len(frame := self._owned_rows(segment, part)):
+                if len(frame := self._owned_rows(segment, opened.slice((granule, start)))):
                     yield frame.with_columns(
                         pl.lit(granule, dtype=pl.Int16).alias(GRANULE), pl.lit(start, dtype=pl.Int64).alias(START)
                     )
-
-    def _mine(self) -> Iterator[Segment]:
-        for segment in self.segments:
-            first, last = segment.shards
-            if self.owned[first : last + 1].any():
-                yield segment
-
-    def _holding(self, granule: int, start: int) -> Iterator[Segment]:
-        for segment in self._mine():
-            span = segment.spans.get(granule)
-            if span is not None and span[0] <= start <= span[1]:
-                yield segment
 
     def _owned_rows(self, segment: Segment, part: pa.Table) -> pl.DataFrame:
         first, last = segment.shards

@@ -205,9 +205,7 @@ class _UserWritten(Aggregate):
     def bind(self, place: Place) -> Bound:
         for column in self.inputs:
             place.type_of(column)
-        custom = Custom(
-            place.result, place.operator, self.fields, self.inputs, self.partial, self.merge, self.over
-        )
+        custom = Custom(place.result, place.operator, self.fields, self.inputs, self.partial, self.merge, self.over)
 
         def finish(frame: pl.DataFrame) -> pl.Series:
             given = frame.select(
@@ -229,7 +227,7 @@ def count(column: str | None = None) -> Aggregate:
     return _Count(column)
 
 
-def sum(column: str) -> Aggregate:  # noqa: A001 - the name users expect, behind ``rh.``
+def sum(column: str) -> Aggregate:
     """Sum of a number; null if there was none. Integers add up to bigint, as in Spark."""
     return _Sum(column)
 
@@ -239,12 +237,12 @@ def mean(column: str) -> Aggregate:
     return _Mean(column)
 
 
-def min(column: str) -> Aggregate:  # noqa: A001
+def min(column: str) -> Aggregate:
     """Smallest value of anything that has an order."""
     return _Extreme("min", column)
 
 
-def max(column: str) -> Aggregate:  # noqa: A001
+def max(column: str) -> Aggregate:
     """Largest value of anything that has an order."""
     return _Extreme("max", column)
 

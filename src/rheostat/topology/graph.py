@@ -59,9 +59,7 @@ class Graph:
                 raise TopologyError(f"source {name!r}: {option}={value!r} is neither 'drop' nor 'aside'")
         arrival_type = types[arrival_time] if arrival_time else None
         self.add(
-            Source(
-                name, frame, event_time, types[event_time], micros(slack), arrival_time, arrival_type, late, nulls
-            )
+            Source(name, frame, event_time, types[event_time], micros(slack), arrival_time, arrival_type, late, nulls)
         )
         time_sql = micros_sql(quoted(event_time), types[event_time])
         return Stream(self, name, frame, EventTime(time_sql, types[event_time], (event_time,)))
@@ -84,7 +82,9 @@ class Graph:
         consolidated = {n.upstream for n in self.nodes.values() if isinstance(n, Consolidate)}
         for node in self.nodes.values():
             if isinstance(node, Compute) and node.name not in consolidated:
-                raise TopologyError(f"operator {node.name!r} computes partials that nothing uses: add .consolidate(...)")
+                raise TopologyError(
+                    f"operator {node.name!r} computes partials that nothing uses: add .consolidate(...)"
+                )
 
     def source_of(self, name: str) -> Source:
         """The source a stream comes from."""

@@ -115,6 +115,6 @@ def foreach(function: Callable[[Any, int], None]) -> ForeachSink:
     return ForeachSink(function)
 
 
-def format(name: str, path: str | None = None, **options: str) -> FormatSink:  # noqa: A001
+def format(name: str, path: str | None = None, **options: str) -> FormatSink:
     """Any Spark batch format, such as ``format("csv", "out", header="true")``."""
     return FormatSink(name, path.rstrip("/") if path else None, options)

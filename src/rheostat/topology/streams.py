@@ -122,9 +122,7 @@ class Stream:
         self._check_compute(name, keys, declared)
         schema = self.schema
         bound = tuple(a.bind(Place(name, result, schema, self.time.sql)) for result, a in declared.items())
-        node = Compute(
-            name, self.name, keys, tuple(schema[k] for k in keys), bound, self.time.sql, self.time.type
-        )
+        node = Compute(name, self.name, keys, tuple(schema[k] for k in keys), bound, self.time.sql, self.time.type)
         self.graph.add(node)
         return Computed(self, node)
 

@@ -17,7 +17,7 @@ from rheostat.windows.merging import Layout
 class Granules(Protocol):
     """Read access to the partials in state."""
 
-    def keys(self) -> set[tuple[int, int]]:
+    def keys(self) -> Iterable[tuple[int, int]]:
         """The granule instances (number, start) that have rows."""
 
     def count(self, granule: int, start: int) -> int:
@@ -36,9 +36,7 @@ class Closed:
     frame: pl.DataFrame
 
 
-def close(
-    state: Granules, layout: Layout, plan: ConsolidationPlan, before: int | None, after: int
-) -> Iterator[Closed]:
+def close(state: Granules, layout: Layout, plan: ConsolidationPlan, before: int | None, after: int) -> Iterator[Closed]:
     """Every non-empty granule instance whose end lies in ``(before, after]``, sources before what is made from them.
 
     Where a window can be put together in several ways, the one with the fewest rows to merge is taken, by the numbers

@@ -21,7 +21,8 @@ PANE = 0
 """Number of the pane among a plan's granules."""
 
 _HELPER_BASES = (2, 3, 4, 5, 6, 8, 10, 12, 16)
-_HELPERS_MUST_SAVE = 0.25  # of all merges, else the state they cost is not worth it
+_HELPERS_MUST_SAVE = 0.25  # of the cost, else the state they need is not worth it
+_STORED_COST = 3  # merges that storing an instance is worth: its rows are sorted and written
 _PHASES_SAMPLED = 48
 
 
@@ -121,9 +122,7 @@ class ConsolidationPlan:
 
     def naive_merges(self, span: int) -> int:
         """The same if every requested window were merged from its panes."""
-        return sum(
-            g.window.size // self.pane.size * len(_starts(g.window, span)) for g in self.granules if g.requested
-        )
+        return sum(g.window.size // self.pane.size * len(_starts(g.window, span)) for g in self.granules if g.requested)
 
 
 def to_json(plan: ConsolidationPlan) -> list[list[object]]:
@@ -164,7 +163,7 @@ def plan_consolidation(
     >>> from rheostat.windows.window import sliding
     >>> by_minute = sliding("1 hour", "1 minute")
     >>> [g.window.label for g in plan_consolidation(by_minute).granules if not g.requested]
-    ['1 minute', '2 minutes', '4 minutes', '8 minutes', '16 minutes', '32 minutes']
+    ['1 minute', '3 minutes', '9 minutes', '27 minutes']
     >>> plan_consolidation(by_minute, subtractable=True).granules[1].running
     True
     """
@@ -193,11 +192,11 @@ def _panes_only(requested: list[Window], pane: Window) -> ConsolidationPlan:
 def _assemble(
     requested: list[Window], helpers: list[Window], pane: Window, subtractable: bool
 ) -> tuple[ConsolidationPlan, float]:
-    """A plan that may use these helpers, and its merges per microsecond of stream."""
+    """A plan that may use these helpers, and its cost: merges per microsecond of stream, and what helpers store."""
     wanted = set(requested)
     kinds = [pane, *sorted({*requested, *helpers} - {pane}, key=lambda w: (w.size, w.slide, w.offset))]
     granules = [Granule(pane, requested=pane in wanted)]
-    cost = 1 / pane.slide if pane in wanted else 0.0
+    costs = [1 / pane.slide if pane in wanted else 0.0]
     for window in kinds[1:]:
         smaller = {i: g.window for i, g in enumerate(granules) if g.window.size < window.size or i == PANE}
         pieces, sources = _average_cover(window, smaller)
@@ -206,14 +205,9 @@ def _assemble(
         granules.append(
             Granule(window, window in wanted, (PANE,) if running else tuple(sorted(sources)), running, stored=running)
         )
-        cost += (step if running else pieces) / window.slide
+        costs.append(((step if running else pieces) + (0 if window in wanted else _STORED_COST)) / window.slide)
     used = _reachable(granules)
-    cost -= sum(
-        _average_cover(g.window, {s: granules[s].window for s in g.sources})[0] / g.window.slide
-        for i, g in enumerate(granules)
-        if i not in used
-    )
-    return _renumber(granules, used), cost
+    return _renumber(granules, used), sum(costs[i] for i in used)
 
 
 def _average_cover(window: Window, smaller: dict[int, Window]) -> tuple[float, frozenset[int]]:

@@ -27,9 +27,7 @@ def one_each(source: int, start: int) -> float:  # noqa: ARG001 - the signature 
     return 1.0
 
 
-def cheapest_cover(
-    start: int, end: int, sources: Mapping[int, Window], weight: Weight = one_each
-) -> tuple[Piece, ...]:
+def cheapest_cover(start: int, end: int, sources: Mapping[int, Window], weight: Weight = one_each) -> tuple[Piece, ...]:
     """The cheapest sequence of source instances that covers ``[start, end)`` exactly, without overlap.
 
     A shortest path over time: nodes are instants, edges are source instances. Raises ``ValueError`` when the
