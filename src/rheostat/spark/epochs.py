@@ -15,7 +15,7 @@ from rheostat.planning.physical import PhysicalPlan
 from rheostat.planning.results import result_schema
 from rheostat.spark.asides import rows_aside
 from rheostat.spark.counts import Counts, SourceCounter
-from rheostat.spark.levels import EpochState, Level
+from rheostat.spark.levels import EpochSetting, EpochState, Level
 from rheostat.spark.progress import Progress, latency_of
 from rheostat.spark.rows import EpochRows
 from rheostat.spark.sinks import Staged, staging_folder, write_sinks
@@ -49,7 +49,7 @@ class EpochRunner:
         topology: Mapping[str, Mapping[str, object]],
         routing: Mapping[str, tuple[int, ...]],
         on_progress: Callable[[Progress], None],
-        probe: Probe = lambda step: None,  # noqa: ARG005
+        probe: Probe,
     ) -> None:
         self._graph = graph
         self._plan = plan
@@ -115,6 +115,7 @@ class _Epoch:
     def run(self) -> None:
         plan, manifest = self._r._plan, self._before
         before = {s.name: manifest.watermarks.get(s.name) for s in self._r._sources}
+        setting = EpochSetting(self._epoch, self._spark, before, self._r._routing, self._staging)
         after = before
         counts: dict[str, Counts] = {}
         self._count_passes()
@@ -123,14 +124,12 @@ class _Epoch:
             streams = self._streams(level)
             reports: list[PartReport] = []
             if streams:
-                reports = level.ingest(
-                    self._spark, self._epoch, streams, self._state, before, self._r._routing, self._staging
-                )
+                reports = level.ingest(setting, streams, self._state)
             if number == 0:
                 counts = self._counts(reports)
                 after = self._watermarks(before, counts)
             self._step("ingest")
-            closed = level.close(self._spark, self._epoch, self._state, before, after, self._r._routing, self._staging)
+            closed = level.close(setting, after, self._state)
             self._stage([*reports, *closed])
             self._step("close")
         self._write_sinks(before, counts)

@@ -15,8 +15,6 @@ from rheostat.state import compaction
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
 
-Routing = Mapping[str, tuple[int, ...]]
-
 
 @dataclass
 class EpochState:
@@ -46,6 +44,23 @@ class EpochState:
 
 
 @dataclass(frozen=True)
+class EpochSetting:
+    """What all stages of an epoch share.
+
+    Attributes:
+        before: per source, the watermark up to which windows have been closed.
+        routing: per component, the slot of every shard.
+        staging: per consolidate operator whose results are read, where they go.
+    """
+
+    epoch: int
+    spark: SparkSession
+    before: Mapping[str, int | None]
+    routing: Mapping[str, tuple[int, ...]]
+    staging: Mapping[str, Folder]
+
+
+@dataclass(frozen=True)
 class Level:
     """The tables that run in one stage, and how to address their slots."""
 
@@ -62,16 +77,7 @@ class Level:
     def components(self) -> list[Component]:
         return self.plan.components_at(self.number)
 
-    def ingest(
-        self,
-        spark: SparkSession,
-        epoch: int,
-        streams: Mapping[str, StreamSql],
-        state: EpochState,
-        before: Mapping[str, int | None],
-        routing: Routing,
-        staging: Mapping[str, Folder],
-    ) -> list[PartReport]:
+    def ingest(self, setting: EpochSetting, streams: Mapping[str, StreamSql], state: EpochState) -> list[PartReport]:
         """Aggregate rows to partials in the JVM and let every slot write its own."""
         feeds = plan_feeds(self.tables, streams)
         fold = {t.name: compaction.choose(state.segments.get(t.name, ())) for t in self.tables}
@@ -80,55 +86,45 @@ class Level:
             live = tuple(s for s in state.segments.get(table.name, ()) if s not in fold[table.name])
             reads = live if any(o.emit == "update" for o in table.outputs) else ()
             specs[table.name] = TableSpec(
-                table, self.folder_of(table.name), reads, fold[table.name], before=before[table.source]
+                table, self.folder_of(table.name), reads, fold[table.name], before=setting.before[table.source]
             )
-        spec = self._spec(epoch, self.components, specs, routing, feeds, staging)
+        spec = self._spec(setting, self.components, specs, feeds)
         sql = feeds_sql(feeds, self.plan.tables, streams, self._part_sql(spec))
-        reports = run_ingest(spark.sql(sql), spec)
+        reports = run_ingest(setting.spark.sql(sql), spec)
         state.add(reports, fold)
         return reports
 
-    def close(
-        self,
-        spark: SparkSession,
-        epoch: int,
-        state: EpochState,
-        before: Mapping[str, int | None],
-        after: Mapping[str, int | None],
-        routing: Routing,
-        staging: Mapping[str, Folder],
-    ) -> list[PartReport]:
+    def close(self, setting: EpochSetting, after: Mapping[str, int | None], state: EpochState) -> list[PartReport]:
         """Close the windows of tables that have some to close; nothing runs if there are none."""
         specs = {}
         for table in self.tables:
-            until, segments = after[table.source], state.segments.get(table.name, ())
-            if until is not None and segments and table.plan.closes_any(before[table.source], until):
-                specs[table.name] = TableSpec(
-                    table, self.folder_of(table.name), segments, before=before[table.source], after=until
-                )
+            before, until = setting.before[table.source], after[table.source]
+            segments = state.segments.get(table.name, ())
+            if until is not None and segments and table.plan.closes_any(before, until):
+                folder = self.folder_of(table.name)
+                specs[table.name] = TableSpec(table, folder, segments, before=before, after=until)
         closing = [c for c in self.components if any(t in specs for t in c.tables)]
         if not closing:
             return []
-        reports = run_close(spark, self._spec(epoch, closing, specs, routing, [], staging))
+        reports = run_close(setting.spark, self._spec(setting, closing, specs, []))
         state.add(reports, {})
         return reports
 
     def _spec(
         self,
-        epoch: int,
+        setting: EpochSetting,
         components: Sequence[Component],
         specs: Mapping[str, TableSpec],
-        routing: Routing,
         feeds: Sequence[Feed],
-        staging: Mapping[str, Folder],
     ) -> StageSpec:
+        routing = setting.routing
         return StageSpec(
-            epoch,
+            setting.epoch,
             tuple((c.name, slot) for c in components for slot in range(max(routing[c.name]) + 1)),
             {c.name: routing[c.name] for c in components},
             {c.name: tuple(specs[t] for t in c.tables if t in specs) for c in components},
             tuple(feeds),
-            staging,
+            setting.staging,
         )
 
     def _part_sql(self, spec: StageSpec) -> Callable[[Table], str]:

@@ -1,4 +1,4 @@
-"""What runs inside Python workers: taking partials in, and closing windows. No Spark API is used beyond the task number.
+"""What runs inside Python workers: taking partials in, and closing windows.
 
 Each task owns one slot of one component. It reads the segments of its shards, writes new ones under names of its own,
 and returns one line: what it did. Nothing it writes counts until the driver commits an epoch that mentions it, so tasks
@@ -62,7 +62,7 @@ _settled = False
 
 
 def _settle() -> None:
-    """PySpark collects garbage after every task over everything imported; freeze that once, and a task costs ~30 ms less."""
+    """PySpark collects garbage after every task, over everything imported. Frozen once, a task costs ~30 ms less."""
     global _settled  # noqa: PLW0603 - once per worker process
     if not _settled:
         gc.collect()

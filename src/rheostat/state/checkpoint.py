@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import pairwise
 
 from rheostat.errors import CheckpointError
 from rheostat.state.files import Folder
@@ -85,7 +86,7 @@ class Checkpoint:
         folder = self.folder / "epochs"
         names = [n for n in folder.names() if n.endswith(".json")][-self._retain :]
         manifests = [decode(folder.read(n), f"{folder.uri}/{n}") for n in names]
-        for earlier, later in zip(manifests, manifests[1:], strict=False):
+        for earlier, later in pairwise(manifests):
             if later.epoch != earlier.epoch + 1:
                 raise CheckpointError(
                     f"manifest {folder.uri}/{file_name(earlier.epoch + 1)} is missing; "

@@ -82,9 +82,7 @@ class Graph:
         consolidated = {n.upstream for n in self.nodes.values() if isinstance(n, Consolidate)}
         for node in self.nodes.values():
             if isinstance(node, Compute) and node.name not in consolidated:
-                raise TopologyError(
-                    f"operator {node.name!r} computes partials that nothing uses: add .consolidate(...)"
-                )
+                raise TopologyError(f"operator {node.name!r} has partials that nothing uses: add .consolidate(...)")
 
     def source_of(self, name: str) -> Source:
         """The source a stream comes from."""

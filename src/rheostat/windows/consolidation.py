@@ -107,6 +107,10 @@ class ConsolidationPlan:
                 latest = max(latest, consumed + (consumer.window.slide if consumer.running else 0))
         return latest
 
+    def keeps(self, granule: int, start: int, watermark: int) -> bool:
+        """Whether an instance that has been put together is worth storing; panes are stored as they come."""
+        return granule != PANE and self.granules[granule].stored and self.expiry(granule, start) > watermark
+
     def closes_any(self, before: int | None, after: int) -> bool:
         """Whether some granule instance ends in ``(before, after]``."""
         return before is None or any(g.window.closing(before, after) for g in self.granules)

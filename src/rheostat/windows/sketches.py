@@ -76,7 +76,8 @@ class Distinct(Sketch):
     @staticmethod
     def estimate(blob: bytes) -> int:
         """About how many distinct values the sketch has seen."""
-        return int(round(ds.hll_sketch.deserialize(blob).get_estimate()))
+        estimate: float = ds.hll_sketch.deserialize(blob).get_estimate()
+        return round(estimate)
 
 
 @dataclass(frozen=True)
