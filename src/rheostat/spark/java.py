@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from rheostat.errors import SetupError
@@ -33,9 +34,18 @@ def check_java() -> int:
     return version
 
 
+def main() -> None:
+    """For the Makefile: say what to install, if anything, in one sentence."""
+    try:
+        check_java()
+    except SetupError as error:
+        sys.exit(str(error))
+
+
 def _java() -> str | None:
     home = os.environ.get("JAVA_HOME")
     if home:
         candidate = Path(home) / "bin" / "java"
         return str(candidate) if candidate.exists() else None
     return shutil.which("java")
+

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -13,7 +15,6 @@ RECOMMENDED: dict[str, str] = {
     # Python workers over Unix sockets: a task costs about half as much as over TCP.
     "spark.python.unix.domain.socket.enabled": "true",
     # Spark's offset and commit logs: without checksums and a forked chmod, an epoch costs ~50 ms less.
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
     # One thread per task: Spark does the parallelism.
     "spark.executorEnv.POLARS_MAX_THREADS": "1",
@@ -23,28 +24,28 @@ RECOMMENDED: dict[str, str] = {
 """Settings a session should have from the start; ``session`` sets them, and any other session may too."""
 
 
-def session(app: str = "rheostat", master: str = "local[2]", **conf: str) -> SparkSession:
+def session(app: str = "rheostat", master: str = "local[2]", conf: Mapping[str, str] | None = None) -> SparkSession:
     """A SparkSession for Rheostat, the running one if there is one.
 
     Args:
         app: application name.
         master: Spark master.
-        conf: further settings, with dots written as underscores doubled: ``spark__ui__enabled="true"``.
+        conf: further settings; they win over the recommended ones.
     """
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("POLARS_MAX_THREADS", "1")  # local mode: workers inherit the driver's environment
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     builder = SparkSession.builder.appName(app).master(master)
+    log = Path(__file__).with_name("log4j2.properties")
     settings = {
         **RECOMMENDED,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "4g",
-        **{name.replace("__", "."): value for name, value in conf.items()},
+        **(conf or {}),
     }
     for name, value in settings.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
+    return builder.getOrCreate()

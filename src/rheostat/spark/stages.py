@@ -16,6 +16,7 @@ EPOCH_CONF = {
     # The plan of an epoch is known to be good; adapting it would cost a job per exchange.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
 _OPERATOR_FAILED = re.compile(r"OperatorError: operator '((?:[^'\\]|\\.)*)' failed: ([^\n]*)")

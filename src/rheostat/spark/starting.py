@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from rheostat.elastic.routing import DEFAULT_SHARDS, check_shards, even_routing
 from rheostat.planning import compatibility
@@ -64,7 +64,8 @@ class Topology(Graph):
             compatibility.check(recorded, self, plan)
             self._forget_dropped(owned, plan)
             cores = sources[0].frame.sparkSession.sparkContext.defaultParallelism
-            routing = _routing(plan, owned, slots if slots is not None else min(cores, owned.shards))
+            wanted = slots if slots is not None else min(cores, owned.shards)
+            routing = _routing(plan, owned.shards, wanted, owned.manifest.routing)
             for table in plan.tables:
                 owned.table_folder(table).create()
             clean_staging(s.sink for s in self.sinks)
@@ -101,25 +102,25 @@ class Topology(Graph):
         """The plan as plain values."""
         self.validate()
         plan = plan_physical(self)
-        return view_of(self, plan, {c.name: even_routing(DEFAULT_SHARDS, slots) for c in plan.components})
+        return view_of(self, plan, _routing(plan, DEFAULT_SHARDS, slots))
 
     def _forget_dropped(self, checkpoint: Checkpoint, plan: PhysicalPlan) -> None:
         kept = {n: s for n, s in checkpoint.manifest.tables.items() if n in plan.tables}
         checkpoint.manifest = checkpoint.manifest.at(checkpoint.manifest.epoch, tables=kept)
 
 
-def _undisturbed(step: str) -> None:  # noqa: ARG001 - the signature of a Probe
+def _undisturbed(step: str) -> None:
     """The probe of every run that is not a test."""
 
 
-def _routing(plan: PhysicalPlan, checkpoint: Checkpoint, slots: int) -> dict[str, tuple[int, ...]]:
-    """The checkpoint's routing where it still has the right number of slots, an even one elsewhere."""
+def _routing(
+    plan: PhysicalPlan, shards: int, slots: int, kept: Mapping[str, tuple[int, ...]] | None = None
+) -> dict[str, tuple[int, ...]]:
+    """The routing there was, where it still has the right number of slots; an even one elsewhere."""
     routing = {}
     for component in plan.components:
         wanted = slots if component.attributes else 1
-        kept = checkpoint.manifest.routing.get(component.name)
-        if kept is not None and max(kept) + 1 == wanted:
-            routing[component.name] = kept
-        else:
-            routing[component.name] = even_routing(checkpoint.shards, wanted)
+        before = (kept or {}).get(component.name)
+        same = before is not None and max(before) + 1 == wanted
+        routing[component.name] = before if before is not None and same else even_routing(shards, wanted)
     return routing

@@ -245,8 +245,8 @@ def _write_results(spec: StageSpec, given: TableSpec, slot: int, closed: list[Cl
     windows = {i: g.window for i, g in enumerate(given.table.plan.granules)}
     key_types = {c.name.removeprefix("k."): c.type for c in given.table.layout.keys}
     for output in given.table.outputs:
-        if output.emit != emit:
-            continue
+        if output.emit != emit or output.operator not in spec.staging:
+            continue  # nobody reads it
         table = finish(output, windows, key_types, closed)
         if table is None:
             continue

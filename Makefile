@@ -1,0 +1,63 @@
+# Everything runs in .venv, which any target makes when it is missing or out of date.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# The first interpreter that is there, runs and is new enough; make PYTHON=... decides otherwise.
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+BIN := .venv/bin
+STAMP := .venv/.made
+
+.PHONY: help env java demo test test-fast lint format docs bench lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
+	  while IFS='|' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+env: $(STAMP) ## make the environment in .venv
+
+$(STAMP): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || \
+	  { echo "Rheostat needs Python 3.11 or newer: install it, or run make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	"$(PYTHON)" -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(STAMP)
+
+java: $(STAMP)
+	@$(BIN)/python -c 'from rheostat.spark.java import main; main()'
+
+demo: java ## watch the lending job on local Spark (about 90 seconds)
+	$(BIN)/rheostat demo
+
+test: lint java ## lint, types, import directions, and all tests
+	$(BIN)/python -m pytest
+
+test-fast: java ## the tests that take less than two minutes together
+	$(BIN)/python -m pytest -m "not slow"
+
+lint: $(STAMP) ## ruff, mypy and import-linter
+	$(BIN)/ruff check src tests examples
+	$(BIN)/ruff format --check src tests examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP) ## let ruff put the code in order
+	$(BIN)/ruff check --fix src tests examples
+	$(BIN)/ruff format src tests examples
+
+docs: $(STAMP) ## build the documentation into site/
+	$(BIN)/mkdocs build --strict
+
+bench: java ## the window benchmarks, as JSON
+	for overlap in 60 12 1; do $(BIN)/rheostat bench windows --overlap $$overlap --json; done
+	$(BIN)/rheostat bench multiwindow --json
+	$(BIN)/rheostat bench growth --json
+
+lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock
+	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra docs --no-header --no-emit-index-url \
+	  --no-annotate pyproject.toml -o requirements.lock
+
+clean: ## remove everything that can be made again
+	rm -rf .venv site build dist .mypy_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse

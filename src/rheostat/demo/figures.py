@@ -1,0 +1,77 @@
+"""What a run of the demonstration measured, and the table that shows two of them side by side."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One run. Latency is from the moment a row is made until its effect is committed, in seconds.
+
+    Attributes:
+        rows: rows that have gone through everything.
+        windows: window results written.
+        windows_per_row: in how many windows a row counts, over all operators.
+        shuffles: exchanges per epoch.
+    """
+
+    rows: int
+    seconds: float
+    epochs: int
+    windows: int
+    p50: float
+    p99: float
+    state_bytes: int
+    windows_per_row: int
+    shuffles: int
+
+    @property
+    def rows_per_s(self) -> float:
+        return self.rows / self.seconds if self.seconds else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {**asdict(self), "rows_per_s": round(self.rows_per_s)}
+
+
+def weighted_quantile(points: list[tuple[float, float]], q: float) -> float:
+    """The value below which a share ``q`` of the weight lies; 0 without points.
+
+    >>> weighted_quantile([(1.0, 9.0), (5.0, 1.0)], 0.5)
+    1.0
+    """
+    total = sum(weight for _, weight in points)
+    seen = 0.0
+    for value, weight in sorted(points):
+        seen += weight
+        if seen >= q * total:
+            return value
+    return 0.0
+
+
+def comparison(rheostat: Figures, native: Figures | None, shuffles_avoided: int) -> Table:
+    """The closing table."""
+    table = Table(title="lending: five operators, five windows")
+    table.add_column("")
+    table.add_column("Rheostat", justify="right")
+    if native is not None:
+        table.add_column("Spark native", justify="right")
+    rows: list[tuple[str, Any]] = [
+        ("rows", lambda f: f"{f.rows:,}"),
+        ("rows/s", lambda f: f"{f.rows_per_s:,.0f}"),
+        ("epochs", lambda f: f"{f.epochs:,}"),
+        ("windows emitted", lambda f: f"{f.windows:,}"),
+        ("latency p50", lambda f: f"{f.p50:.2f} s"),
+        ("latency p99", lambda f: f"{f.p99:.2f} s"),
+        ("state", lambda f: f"{f.state_bytes / 1024:,.0f} KB"),
+        ("windows per row", lambda f: f"{f.windows_per_row}"),
+        ("shuffles per epoch", lambda f: f"{f.shuffles}"),
+    ]
+    for name, show in rows:
+        table.add_row(name, show(rheostat), *([show(native)] if native is not None else []))
+    table.add_row("shuffles avoided by fusion", f"{shuffles_avoided}", *(["-"] if native is not None else []))
+    return table

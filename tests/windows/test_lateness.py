@@ -1,0 +1,67 @@
+"""Late rows: placed where a reader that is still to come will look."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rheostat.windows.consolidation import PANE, ConsolidationPlan, plan_consolidation
+from rheostat.windows.lateness import Placement, place
+from rheostat.windows.window import Window
+from tests.windows.builders import aligned, containing, needed_until, plans
+
+
+def expected(plan: ConsolidationPlan, pane: int, watermark: int) -> Placement:
+    """The definition: look at every instance around the pane."""
+    ends = [s + g.window.size for g in plan.granules if g.requested for s in containing(g.window, pane)]
+    late = any(end <= watermark for end in ends)
+    dropped = late and not any(end > watermark for end in ends)
+    homes = []
+    for number, granule in enumerate(plan.granules):
+        for start in containing(granule.window, pane):
+            needed = needed_until(plan, number, start)
+            read = (start if needed is None else needed) > watermark
+            put_together = start + granule.window.size <= watermark
+            if read and (number == PANE or (granule.stored and put_together)):
+                homes.append((number, start))
+    return Placement(late, dropped, tuple(homes))
+
+
+@settings(max_examples=200, deadline=None)
+@given(plans(), st.integers(-50, 50), st.integers(-20, 60))
+def test_placement_is_what_the_definition_says(plan: ConsolidationPlan, origin: int, ahead: int) -> None:
+    for pane in aligned(plan.pane, origin, origin + 3 * plan.pane.size):
+        assert place(plan, pane, pane + ahead) == expected(plan, pane, pane + ahead)
+
+
+@settings(max_examples=50, deadline=None)
+@given(plans(), st.integers(-50, 50))
+def test_before_the_first_watermark_nothing_is_late(plan: ConsolidationPlan, origin: int) -> None:
+    pane = plan.pane.latest_start(origin)
+    assert place(plan, pane, None) == Placement(late=False, dropped=False, homes=((PANE, pane),))
+
+
+@settings(max_examples=100, deadline=None)
+@given(plans(), st.integers(-50, 50), st.integers(-20, 60))
+def test_a_row_with_an_open_window_always_has_a_home(plan: ConsolidationPlan, origin: int, ahead: int) -> None:
+    pane = plan.pane.latest_start(origin)
+    watermark = pane + ahead
+    still_open = any(
+        s + g.window.size > watermark for g in plan.granules if g.requested for s in containing(g.window, pane)
+    )
+    placement = place(plan, pane, watermark)
+    assert not (still_open and placement.dropped)
+    assert bool(placement.homes) or not still_open
+
+
+def test_a_late_row_goes_into_its_pane_and_into_what_holds_the_pane() -> None:
+    plan = plan_consolidation([Window(1, 1), Window(5, 5), Window(10, 10)])
+    fives = next(i for i, g in enumerate(plan.granules) if g.window.size == 5)
+    assert (fives, 0) in place(plan, 3, watermark=7).homes
+    assert place(plan, 3, watermark=7).late
+    assert not place(plan, 3, watermark=7).dropped
+
+
+def test_a_row_between_windows_is_neither_late_nor_dropped() -> None:
+    plan = plan_consolidation([Window(1, 5)])
+    assert place(plan, 3, watermark=100) == Placement(late=False, dropped=False, homes=())
