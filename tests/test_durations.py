@@ -59,7 +59,13 @@ def test_a_label_says_exactly_what_it_stands_for(duration: int) -> None:
 
 @pytest.mark.parametrize(
     ("duration", "text"),
-    [(0, "0 seconds"), (1, "1 microsecond"), (60_000_000, "1 minute"), (90_000_000, "90 seconds"), (1500, "1500 micro")],
+    [
+        (0, "0 seconds"),
+        (1, "1 microsecond"),
+        (60_000_000, "1 minute"),
+        (90_000_000, "90 seconds"),
+        (1500, "1500 micro"),
+    ],
 )
 def test_labels_use_the_largest_unit_that_fits(duration: int, text: str) -> None:
     assert label(duration).startswith(text)
@@ -71,7 +77,9 @@ def test_timedeltas_are_exact(duration: timedelta) -> None:
     assert timedelta(microseconds=micros(duration)) == duration
 
 
-@pytest.mark.parametrize("text", ["", "  ", "10", "minutes", "1 month", "2 years", "-1 second", "1 hour and a half", "1,5 s"])
+@pytest.mark.parametrize(
+    "text", ["", "  ", "10", "minutes", "1 month", "2 years", "-1 second", "1 hour and a half", "1,5 s"]
+)
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(TopologyError, match="is not a"):
         micros(text)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import traceback
+from typing import Self
+
+_BEGIN, _END = "--- in your function ---", "--- end ---"
+_FAILED = re.compile(rf"operator '((?:[^'\\]|\\.)*)' failed: (.*?)(?:\n{_BEGIN}\n(.*?)\n{_END}|$)", re.DOTALL)
+
 
 class RheostatError(Exception):
     """Base class: catch this to catch everything Rheostat raises on purpose."""
@@ -12,7 +19,7 @@ class TopologyError(RheostatError):
 
 
 class OperatorError(RheostatError):
-    """A user's own function failed inside an operator.
+    """A user's own function failed inside an operator, or gave something the operator cannot use.
 
     Attributes:
         operator: name of the operator whose function failed.
@@ -21,6 +28,29 @@ class OperatorError(RheostatError):
     def __init__(self, operator: str, message: str) -> None:
         super().__init__(f"operator {operator!r} failed: {message}")
         self.operator = operator
+
+    @classmethod
+    def caused_by(cls, operator: str, what: str, error: BaseException) -> Self:
+        """The error for an exception of the user's, with its traceback in the text, since that survives Spark.
+
+        >>> try:
+        ...     1 / 0
+        ... except ZeroDivisionError as error:
+        ...     print(str(OperatorError.caused_by("rate", "", error)).splitlines()[0])
+        operator 'rate' failed: ZeroDivisionError: division by zero
+        """
+        story = "".join(traceback.format_exception(error)).rstrip()
+        prefix = f"{what}: " if what else ""
+        return cls(operator, f"{prefix}{type(error).__name__}: {error}\n{_BEGIN}\n{story}\n{_END}")
+
+    @classmethod
+    def found_in(cls, text: str) -> Self | None:
+        """The operator error whose text lies somewhere in another error's text, if there is one."""
+        match = _FAILED.search(text)
+        if match is None:
+            return None
+        operator, message, story = match.groups()
+        return cls(operator, f"{message}\n{_BEGIN}\n{story}\n{_END}" if story else message.split("\n", 1)[0])
 
 
 class CheckpointError(RheostatError):

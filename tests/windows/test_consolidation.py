@@ -49,7 +49,7 @@ def test_helpers_save_most_merges_of_windows_that_cannot_be_subtracted() -> None
     assert plan.merges(27 * HOUR) < 0.2 * plan.naive_merges(27 * HOUR)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(plans())
 def test_granules_are_the_pane_and_every_requested_window(plan: ConsolidationPlan) -> None:
     sizes = [g.window.size for g in plan.granules]
@@ -60,14 +60,14 @@ def test_granules_are_the_pane_and_every_requested_window(plan: ConsolidationPla
     assert all(g.stored for g in plan.granules if g.running)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(window_sets(), st.booleans(), st.booleans())
 def test_exactly_the_requested_windows_are_results(windows: list[Window], subtractable: bool, panes_only: bool) -> None:
     plan = plan_consolidation(windows, subtractable=subtractable, panes_only=panes_only)
     assert Counter(g.window for g in plan.granules if g.requested) == Counter(set(windows))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(plans(), st.integers(-50, 50), st.lists(st.integers(1, 9), min_size=1, max_size=7))
 def test_every_cover_tiles_its_window_with_sources_of_its_own(
     plan: ConsolidationPlan, origin: int, weights: list[int]
@@ -88,7 +88,7 @@ def test_every_cover_tiles_its_window_with_sources_of_its_own(
             assert here == start + granule.window.size
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(overlapping(), st.integers(-50, 50))
 def test_a_running_step_adds_up_to_the_window(windows: list[Window], origin: int) -> None:
     plan = plan_consolidation(windows, subtractable=True)
@@ -104,7 +104,7 @@ def test_a_running_step_adds_up_to_the_window(windows: list[Window], origin: int
         assert {t: n for t, n in instants.items() if n} == dict.fromkeys(range(start, start + granule.window.size), 1)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.one_of(window_sets(), overlapping()))
 def test_only_subtractable_overlapping_windows_run(windows: list[Window]) -> None:
     assert not any(g.running for g in plan_consolidation(windows).granules)
@@ -112,7 +112,7 @@ def test_only_subtractable_overlapping_windows_run(windows: list[Window]) -> Non
         assert not g.running or (g.window.slide < g.window.size and g.requested)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.one_of(window_sets(), overlapping()), st.booleans())
 def test_plans_never_merge_more_than_panes_would(windows: list[Window], subtractable: bool) -> None:
     plan = plan_consolidation(windows, subtractable=subtractable)
@@ -120,7 +120,7 @@ def test_plans_never_merge_more_than_panes_would(windows: list[Window], subtract
     assert plan.merges(span) <= plan.naive_merges(span)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(overlapping(), st.booleans())
 def test_helpers_never_make_merges_worse(windows: list[Window], subtractable: bool) -> None:
     plan = plan_consolidation(windows, subtractable=subtractable)
@@ -131,7 +131,7 @@ def test_helpers_never_make_merges_worse(windows: list[Window], subtractable: bo
     assert plan.merges(span) <= plain.merges(span)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.one_of(window_sets(), overlapping()), st.booleans())
 def test_panes_only_derives_everything_from_panes(windows: list[Window], subtractable: bool) -> None:
     plan = plan_consolidation(windows, subtractable=subtractable, panes_only=True)
@@ -146,13 +146,13 @@ def test_plans_with_larger_sources_or_running_totals_are_not_panes_only() -> Non
     assert not plan_consolidation([Window(9, 1)], subtractable=True).panes_only
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(plans())
 def test_json_keeps_a_plan_as_it_is(plan: ConsolidationPlan) -> None:
     assert from_json(json.loads(json.dumps(to_json(plan)))) == plan
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(plans())
 def test_the_order_of_requests_does_not_matter(plan: ConsolidationPlan) -> None:
     windows = [g.window for g in plan.granules if g.requested]

@@ -27,7 +27,7 @@ def expected(plan: ConsolidationPlan, pane: int, watermark: int) -> Placement:
     return Placement(late, dropped, tuple(homes))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(plans(), st.integers(-50, 50), st.integers(-20, 60))
 def test_placement_is_what_the_definition_says(plan: ConsolidationPlan, origin: int, ahead: int) -> None:
     for pane in aligned(plan.pane, origin, origin + 3 * plan.pane.size):
@@ -41,7 +41,7 @@ def test_before_the_first_watermark_nothing_is_late(plan: ConsolidationPlan, ori
     assert place(plan, pane, None) == Placement(late=False, dropped=False, homes=((PANE, pane),))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(plans(), st.integers(-50, 50), st.integers(-20, 60))
 def test_a_row_with_an_open_window_always_has_a_home(plan: ConsolidationPlan, origin: int, ahead: int) -> None:
     pane = plan.pane.latest_start(origin)

@@ -19,7 +19,7 @@ def boundaries(windows: list[Window], first: int, last: int) -> set[int]:
     return starts | ends
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(window_sets())
 def test_every_window_boundary_is_a_pane_boundary(windows: list[Window]) -> None:
     pane = pane_of(windows)
@@ -28,7 +28,7 @@ def test_every_window_boundary_is_a_pane_boundary(windows: list[Window]) -> None
     assert all((b - pane.offset) % pane.size == 0 for b in boundaries(windows, -60, 60))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(window_sets(), st.integers(2, 5))
 def test_no_larger_pane_would_do(windows: list[Window], factor: int) -> None:
     pane = pane_of(windows)
@@ -57,7 +57,9 @@ def test_more_panes_than_are_sane_are_refused() -> None:
 
 
 def test_the_refusal_names_the_window_and_the_way_out() -> None:
-    with pytest.raises(TopologyError, match=r"window '1 day every 1001 milliseconds'.*larger common divisor.*their own"):
+    with pytest.raises(
+        TopologyError, match=r"window '1 day every 1001 milliseconds'.*larger common divisor.*their own"
+    ):
         pane_of([*sliding("1 day", "1001 milliseconds"), *tumbling("1 hour")])
 
 

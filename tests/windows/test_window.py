@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -16,26 +17,26 @@ TIMES = st.integers(-200, 200)
 MINUTE = 60_000_000
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(windows(20), TIMES)
 def test_containing_is_every_instance_around_a_time(window: Window, time: int) -> None:
     assert list(window.containing(time)) == containing(window, time)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(windows(20), TIMES)
 def test_latest_start_is_the_last_at_or_before(window: Window, time: int) -> None:
     assert window.latest_start(time) == aligned(window, time - window.slide + 1, time)[-1]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(windows(20), TIMES)
 def test_earliest_start_is_the_first_that_ends_after(window: Window, time: int) -> None:
     starts = aligned(window, time - window.size - window.slide, time + window.slide)
     assert window.earliest_start(time) == next(s for s in starts if s + window.size > time)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(windows(20), TIMES, st.integers(0, 100))
 def test_closing_is_every_end_on_the_way(window: Window, before: int, distance: int) -> None:
     after = before + distance
@@ -49,7 +50,7 @@ def test_every_instance_closes_once(window: Window, before: int, steps: list[int
     marks = [before]
     for step in steps:
         marks.append(marks[-1] + step)
-    closed = [s for a, b in zip(marks, marks[1:], strict=False) for s in window.closing(a, b)]
+    closed = [s for a, b in pairwise(marks) for s in window.closing(a, b)]
     assert closed == list(window.closing(marks[0], marks[-1]))
 
 

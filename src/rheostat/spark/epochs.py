@@ -20,7 +20,7 @@ from rheostat.spark.progress import Progress, latency_of
 from rheostat.spark.rows import EpochRows
 from rheostat.spark.sinks import Staged, staging_folder, write_sinks
 from rheostat.spark.specs import PartReport
-from rheostat.spark.stages import EPOCH_CONF
+from rheostat.spark.stages import EPOCH_CONF, explained
 from rheostat.state.checkpoint import Checkpoint
 from rheostat.state.files import Folder
 from rheostat.state.manifest import SourceState
@@ -61,6 +61,7 @@ class EpochRunner:
         self._sources = [n for n in graph.nodes.values() if isinstance(n, Source)]
         self._counters = {s.name: SourceCounter(graph, plan, s, s.frame) for s in self._sources}
         self._configured = False
+        self.failure: BaseException | None = None
 
     def __call__(self, batch: DataFrame, epoch: int) -> None:
         """One epoch, in this order:
@@ -70,6 +71,13 @@ class EpochRunner:
         3. Write the sinks, which are idempotent by epoch.
         4. Commit: write the manifest. Up to here nothing counted; from here on everything does.
         """
+        try:
+            self._run(batch, epoch)
+        except BaseException as error:
+            self.failure = explained(error)
+            raise
+
+    def _run(self, batch: DataFrame, epoch: int) -> None:
         done = self._checkpoint.manifest.epoch
         if epoch == done:
             return

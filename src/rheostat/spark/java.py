@@ -48,4 +48,3 @@ def _java() -> str | None:
         candidate = Path(home) / "bin" / "java"
         return str(candidate) if candidate.exists() else None
     return shutil.which("java")
-

@@ -1,30 +1,80 @@
-"""Whether a map keeps every row, read off Spark's own plan.
+"""What a map does to rows, read off Spark's own plan of it.
 
 Watermarks and row counts belong to the source. If the maps in between only project, both can be had from the partials
-for free; otherwise rows have to be observed where they enter, at a small cost per row.
+for free; otherwise rows have to be observed where they enter, at a small cost per row. And a map that groups or sorts
+would do so per epoch, which nobody can mean.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 _PROJECTIONS = frozenset({"Project", "SubqueryAlias", "View"})
+_STATEFUL = frozenset(
+    {
+        "Aggregate",
+        "Deduplicate",
+        "DeduplicateWithinWatermark",
+        "Distinct",
+        "FlatMapGroupsInPandas",
+        "FlatMapGroupsInArrow",
+        "FlatMapGroupsInPandasWithState",
+        "GlobalLimit",
+        "LocalLimit",
+        "Offset",
+        "Sort",
+        "Tail",
+        "TransformWithStateInPySpark",
+        "Window",
+    }
+)
 
 
 def keeps_rows(source: DataFrame, mapped: DataFrame, event_time: str) -> bool:
     """Whether ``mapped`` has the rows of ``source``, one for one, with the event time untouched."""
-    given, plan = source._jdf.queryExecution().analyzed(), mapped._jdf.queryExecution().analyzed()
-    while not plan.sameResult(given):
-        if plan.nodeName() not in _PROJECTIONS or plan.children().size() != 1:
-            return False
-        plan = plan.children().apply(0)
+    if any(node.nodeName() not in _PROJECTIONS for node in _steps(source, mapped)):
+        return False
     return bool(_identity(source, event_time) == _identity(mapped, event_time))
+
+
+def stateful_step(given: DataFrame, mapped: DataFrame) -> str | None:
+    """The first step of the map that does not work row by row, if there is one."""
+    return next((n.nodeName() for n in _steps(given, mapped) if n.nodeName() in _STATEFUL), None)
+
+
+def rewrites(given: DataFrame, mapped: DataFrame, column: str) -> bool:
+    """Whether a projection of the map computes a column anew, rather than passing it on."""
+    for node in _steps(given, mapped):
+        if node.nodeName() != "Project":
+            continue
+        for expression in _items(node.projectList()):
+            if expression.name() == column and expression.nodeName() == "Alias":
+                return bool(expression.child().nodeName() != "AttributeReference")
+    return False
+
+
+def _steps(given: DataFrame, mapped: DataFrame) -> Iterator[Any]:
+    """The nodes of the mapped plan that lie above the given one, from the top."""
+    origin = _plan(given)
+    pending = [_plan(mapped)]
+    while pending:
+        node = pending.pop()
+        if not node.sameResult(origin):
+            yield node
+            pending += _items(node.children())
+
+
+def _plan(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution().analyzed()
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(i) for i in range(sequence.size())]
 
 
 def _identity(frame: DataFrame, column: str) -> Any:
     """Spark's identity of an attribute: a column that is computed anew gets a new one."""
-    output = frame._jdf.queryExecution().analyzed().output()
-    attributes = [output.apply(i) for i in range(output.size())]
-    return next((str(a.exprId()) for a in attributes if a.name() == column), None)
+    return next((str(a.exprId()) for a in _items(_plan(frame).output()) if a.name() == column), None)

@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.errors import RheostatError
 from rheostat.planning.view import View
+from rheostat.spark.epochs import EpochRunner
 from rheostat.spark.progress import Progress
 from rheostat.spark.stages import explained
 from rheostat.state.checkpoint import Checkpoint
@@ -42,9 +43,16 @@ class Query:
     """Handle of a running query."""
 
     def __init__(
-        self, name: str, spark_query: StreamingQuery, checkpoint: Checkpoint, view: View, history: deque[Progress]
+        self,
+        name: str,
+        spark_query: StreamingQuery,
+        runner: EpochRunner,
+        checkpoint: Checkpoint,
+        view: View,
+        history: deque[Progress],
     ) -> None:
         self.name = name
+        self._runner = runner
         self.view = view
         self._spark_query = spark_query
         self._checkpoint = checkpoint
@@ -86,7 +94,9 @@ class Query:
     def exception(self) -> BaseException | None:
         """What ended the query, if it failed: an error of Rheostat's that names the operator, or Spark's own."""
         error = self._spark_query.exception()
-        return None if error is None else explained(error)
+        if error is None:
+            return None
+        return self._runner.failure or explained(error)
 
     def stop(self, timeout: float = 60.0) -> None:
         """End the query. An epoch under way is given up; it will be repeated when the query is started again."""

@@ -62,7 +62,7 @@ def write_sinks(stream: str, sinks: Iterable[Sink], staged: Staged, epoch: int, 
             try:
                 sink.function(staged.frame(spark), epoch)
             except Exception as error:
-                raise OperatorError(stream, f"its foreach sink: {type(error).__name__}: {error}") from error
+                raise OperatorError.caused_by(stream, "its foreach sink", error) from error
         else:
             _write_format(sink, staged.frame(spark), epoch, spark)
 
@@ -83,8 +83,8 @@ def _publish(staged: Staged, target: Folder, epoch: int) -> None:
     name = f"epoch={epoch}"
     if target / STAGING != _home(staged):
         staged = _copied(staged, target / STAGING / name)
-    for stray in set(staged.folder.names()) - set(staged.files):
-        staged.folder.delete(stray)  # of task attempts that were repeated
+    for stray in set(staged.folder.names(hidden=True)) - set(staged.files):
+        staged.folder.delete(stray)  # left by task attempts that were repeated, or by Spark's own committer
     target.delete_folder(name)
     (target / STAGING).move(name, target, name)
 

@@ -19,7 +19,6 @@ EPOCH_CONF = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
-_OPERATOR_FAILED = re.compile(r"OperatorError: operator '((?:[^'\\]|\\.)*)' failed: ([^\n]*)")
 _CHECKPOINT_FAILED = re.compile(r"CheckpointError: ([^\n]*)")
 
 
@@ -40,8 +39,8 @@ def explained(error: BaseException) -> BaseException:
     if isinstance(error, RheostatError):
         return error
     text = str(error)
-    if match := _OPERATOR_FAILED.search(text):
-        return OperatorError(match[1], f"{match[2]}\n\n{text}")
+    if (found := OperatorError.found_in(text)) is not None:
+        return found
     if isinstance(error, PythonException) and (match := _CHECKPOINT_FAILED.search(text)):
         return CheckpointError(match[1])
     return error

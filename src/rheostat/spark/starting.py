@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
 
 from rheostat.elastic.routing import DEFAULT_SHARDS, check_shards, even_routing
+from rheostat.errors import TopologyError
 from rheostat.planning import compatibility
 from rheostat.planning.physical import PhysicalPlan, plan_physical
 from rheostat.planning.view import View, view_of
 from rheostat.spark.epochs import EpochRunner, Probe
+from rheostat.spark.lineage import rewrites, stateful_step
 from rheostat.spark.progress import Progress
 from rheostat.spark.query import Query
 from rheostat.spark.rows import streaming_input
@@ -92,7 +95,21 @@ class Topology(Graph):
         except BaseException:
             owned.close()
             raise
-        return Query(self.name, started, owned, view_of(self, plan, routing), history)
+        return Query(self.name, started, runner, owned, view_of(self, plan, routing), history)
+
+    def check_map(self, name: str, given: Any, mapped: Any, time_columns: Iterable[str]) -> None:
+        """Refuse a map that groups, sorts or drops duplicates, or that moves rows in time."""
+        if (stateful := stateful_step(given, mapped)) is not None:
+            raise TopologyError(
+                f"operator {name!r} is a map, and maps work row by row, but its plan contains {stateful}: "
+                "use compute for aggregates, and do the rest before source(...)"
+            )
+        for column in time_columns:
+            if rewrites(given, mapped, column):
+                raise TopologyError(
+                    f"operator {name!r} changes the event-time column {column!r}, on which the watermark depends: "
+                    "compute it before source(...), or give the new value a name of its own"
+                )
 
     def explain(self, format: str = "text", slots: int = 2) -> str:
         """How the topology would run: components, shuffles and how each window is derived; ``text`` or ``mermaid``."""

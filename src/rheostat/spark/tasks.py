@@ -105,14 +105,14 @@ def _take_in(
             fresh.append(_count_in(report, feed, frame))
     routing = spec.routing[spec.component_of(given.table.name)]
     names = [START, *(c.name for c in layout.columns)]
-    new = pl.concat([f.select(names) for f in fresh]) if fresh else None
+    new = pl.concat([_completed(f, layout).select(names) for f in fresh]) if fresh else None
     if new is not None and len(fresh) > 1:
         new = layout.merge(new, within=[START])
     placed = [] if new is None or new.is_empty() else [_placed(report, given, new)]
     if given.fold:
         reader = TableReader(given.folder, layout, given.fold, owned(routing, slot))
         plan, watermark = given.table.plan, given.before
-        alive = list(reader.live(given.fold, lambda g, s: watermark is None or plan.expiry(g, s) > watermark))
+        alive = list(reader.live(lambda g, s: watermark is None or plan.expiry(g, s) > watermark))
         placed += [f.select(GRANULE, *names) for f in alive]
     if placed:
         rows = pl.concat(placed)
@@ -166,15 +166,22 @@ def _partials_of_rows(layout: Layout, rows: pl.DataFrame) -> pl.DataFrame:
     groups = rows.group_by(by).agg(pl.col(HASH).first()).with_row_index(GROUP)
     numbered = rows.join(groups.select(GROUP, *by), on=by, nulls_equal=True)
     inputs = numbered.rename({n: n.removeprefix("r.") for n in numbered.columns if n.startswith("r.")})
-    built_in = arrow_schema(layout)
     for partial in layout.partials:
         if isinstance(partial, Custom):
             groups = groups.join(partial.compute_groups(inputs), on=GROUP, how="left")
-    table = groups.drop(GROUP).to_arrow(compat_level=pl.CompatLevel.oldest())
-    for field in built_in:
-        if field.name not in table.column_names:
-            table = table.append_column(field, pa.nulls(len(table), field.type))
-    return to_polars(table.select([START, *built_in.names]).cast(pa.schema([pa.field(START, pa.int64()), *built_in])))
+    return groups.drop(GROUP)
+
+
+def _completed(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """The frame with every state column, empty where it had none, in the types of the state."""
+    schema = arrow_schema(layout)
+    missing = [f for f in schema if f.name not in frame.columns]
+    if not missing:
+        return frame
+    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    for field in missing:
+        table = table.append_column(field, pa.nulls(len(table), field.type))
+    return to_polars(table.select([START, *schema.names]).cast(pa.schema([pa.field(START, pa.int64()), *schema])))
 
 
 def _placed(report: TableReport, given: TableSpec, new: pl.DataFrame) -> pl.DataFrame:

@@ -75,11 +75,11 @@ class Folder:
             os.fsync(file.fileno())
         temporary.replace(self.path(name))
 
-    def names(self) -> list[str]:
-        """Names of the files and folders in here, sorted; hidden ones left out. Empty if the folder is not there."""
+    def names(self, *, hidden: bool = False) -> list[str]:
+        """Names of the files and folders in here, sorted; ``hidden`` ones too. Empty if the folder is not there."""
         selector = pafs.FileSelector(_open(self.uri)[1], allow_not_found=True)
         infos = self.filesystem.get_file_info(selector)
-        return sorted(i.base_name for i in infos if not i.base_name.startswith("."))
+        return sorted(i.base_name for i in infos if hidden or not i.base_name.startswith("."))
 
     def exists(self, name: str) -> bool:
         """Whether a file or folder of this name is here."""

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from rheostat.state.cache import local_copy
 from rheostat.state.files import Folder
 
 _INDEX = b"rheostat.index"
+_ADVICE = "restore it from a copy of the checkpoint, or start afresh with a new checkpoint"
 
 Key = tuple[int, int]
 """A granule's number and the start of an instance of it."""
@@ -95,24 +97,25 @@ def write_segment(folder: Folder, file: str, table: pa.Table, index: Iterable[tu
 
 def open_segment(folder: Folder, segment: Segment) -> OpenSegment:
     """Map a segment. An error names the file if it is missing, truncated or not a segment."""
-    return _open(folder, segment.file, segment.bytes)
+    name = f"{folder.uri}/{segment.file}"
+    try:
+        path = local_copy(folder, segment.file)
+        size = Path(path).stat().st_size
+    except FileNotFoundError:
+        raise CheckpointError(f"segment {name} is missing; {_ADVICE}") from None
+    if size != segment.bytes:
+        raise CheckpointError(f"segment {name} has {size} bytes, not the {segment.bytes} that were written; {_ADVICE}")
+    return _map(path, size, name)
 
 
 @lru_cache(maxsize=512)
-def _open(folder: Folder, file: str, size: int) -> OpenSegment:
-    name = f"{folder.uri}/{file}"
-    advice = "restore it from a copy of the checkpoint, or start afresh with a new checkpoint"
-    try:
-        source = pa.memory_map(local_copy(folder, file))
-    except FileNotFoundError:
-        raise CheckpointError(f"segment {name} is missing; {advice}") from None
-    if source.size() != size:
-        raise CheckpointError(f"segment {name} has {source.size()} bytes, not the {size} that were written; {advice}")
+def _map(path: str, size: int, name: str) -> OpenSegment:  # noqa: ARG001 - a file of another size is another file
+    source = pa.memory_map(path)
     try:
         table = pa.ipc.open_file(source).read_all()
         entries = json.loads(table.schema.metadata[_INDEX])
     except (pa.ArrowInvalid, OSError, KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"segment {name} cannot be read ({error}); {advice}") from error
+        raise CheckpointError(f"segment {name} cannot be read ({error}); {_ADVICE}") from error
     index: dict[Key, tuple[int, int]] = {}
     offset = 0
     for granule, start, rows in entries:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rheostat.elastic.routing import shards_of
 from rheostat.state.files import Folder
-from rheostat.state.segments import Key, Segment, open_segment, write_segment
+from rheostat.state.segments import Key, OpenSegment, Segment, open_segment, write_segment
 from rheostat.topology.types import arrow_type
 from rheostat.windows.merging import HASH, Layout
 
@@ -50,14 +50,15 @@ class TableReader:
     owned: npt.NDArray[np.bool_]
 
     @cached_property
-    def _where(self) -> dict[Key, list[Segment]]:
+    def _where(self) -> dict[Key, list[tuple[Segment, OpenSegment]]]:
         """For every granule instance the segments that have rows of it, oldest first."""
-        where: dict[Key, list[Segment]] = {}
+        where: dict[Key, list[tuple[Segment, OpenSegment]]] = {}
         for segment in self.segments:
             first, last = segment.shards
             if self.owned[first : last + 1].any():
-                for key in open_segment(self.folder, segment).index:
-                    where.setdefault(key, []).append(segment)
+                opened = open_segment(self.folder, segment)
+                for key in opened.index:
+                    where.setdefault(key, []).append((segment, opened))
         return where
 
     def keys(self) -> Iterable[Key]:
@@ -67,34 +68,31 @@ class TableReader:
     def count(self, granule: int, start: int) -> int:
         """How many rows an instance has in the segments, before merging; other slots' rows may be among them."""
         key = (granule, start)
-        return sum(open_segment(self.folder, s).index[key][1] for s in self._where.get(key, ()))
+        return sum(opened.index[key][1] for _, opened in self._where.get(key, ()))
 
     def rows(self, granule: int, start: int) -> list[pl.DataFrame]:
         """The slot's rows of an instance, one frame per segment that has some."""
         key = (granule, start)
-        frames = [self._owned_rows(s, open_segment(self.folder, s).slice(key)) for s in self._where.get(key, ())]
+        frames = [self._owned_rows(s, opened.slice(key)) for s, opened in self._where.get(key, ())]
         return [f for f in frames if len(f)]
 
     def rows_of(self, granule: int, start: int, hashes: npt.NDArray[np.int64]) -> list[pl.DataFrame]:
         """The same for some routing hashes only (sorted as unsigned), in time that grows with them, not the rows."""
         frames = []
         wanted = hashes.view(np.uint64)
-        for segment in self._where.get((granule, start), ()):
-            part = open_segment(self.folder, segment).slice((granule, start))
+        for _, opened in self._where.get((granule, start), ()):
+            part = opened.slice((granule, start))
             have = part.column(HASH).to_numpy().view(np.uint64)
             hits = _ranges(np.searchsorted(have, wanted, side="left"), np.searchsorted(have, wanted, side="right"))
             if len(hits):
                 frames.append(to_polars(part.take(pa.array(hits))))
         return frames
 
-    def live(self, segments: Sequence[Segment], alive: Callable[[int, int], bool]) -> Iterator[pl.DataFrame]:
-        """The slot's rows of some segments that are still needed, with granule and start."""
-        for segment in segments:
-            opened = open_segment(self.folder, segment)
-            for granule, start in opened.index:
-                if not alive(granule, start):
-                    continue
-                if len(frame := self._owned_rows(segment, opened.slice((granule, start)))):
+    def live(self, alive: Callable[[int, int], bool]) -> Iterator[pl.DataFrame]:
+        """All of the slot's rows that are still needed, with granule and start."""
+        for granule, start in self._where:
+            if alive(granule, start):
+                for frame in self.rows(granule, start):
                     yield frame.with_columns(
                         pl.lit(granule, dtype=pl.Int16).alias(GRANULE), pl.lit(start, dtype=pl.Int64).alias(START)
                     )

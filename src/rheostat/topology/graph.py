@@ -72,6 +72,9 @@ class Graph:
             raise TopologyError(f"two operators are named {node.name!r}: give every operator a name of its own")
         self.nodes[node.name] = node
 
+    def check_map(self, name: str, given: Any, mapped: Any, time_columns: Iterable[str]) -> None:
+        """Refuse a map that does more than map rows. Only an engine can look into frames, so nothing is done here."""
+
     def validate(self) -> None:
         """Check what only the whole graph can show: missing ends, unknown neighbours, cycles."""
         if not any(isinstance(n, Source) for n in self.nodes.values()):

@@ -89,7 +89,7 @@ class Stream:
         except RheostatError:
             raise
         except Exception as error:
-            raise OperatorError(name, f"{type(error).__name__}: {error}") from error
+            raise OperatorError.caused_by(name, "", error) from error
         if not hasattr(mapped, "dtypes"):
             raise TopologyError(
                 f"operator {name!r}: the function returned {type(mapped).__name__}, not a DataFrame; "
@@ -98,6 +98,7 @@ class Stream:
         for column in self.time.columns:
             if column not in mapped.columns:
                 raise TopologyError(f"operator {name!r} drops the event-time column {column!r}; keep it in its result")
+        self.graph.check_map(name, self.frame, mapped, self.time.columns)
         self.graph.add(Map(name, self.name, step, python=schema is not None))
         return Stream(self.graph, name, mapped, self.time, self.updating)
 
@@ -223,7 +224,7 @@ def arrow_map(name: str, function: Callable[[Any], Any], schema: str) -> Callabl
             try:
                 result = function(batch)
             except Exception as error:
-                raise OperatorError(name, f"{type(error).__name__}: {error}") from error
+                raise OperatorError.caused_by(name, "", error) from error
             if isinstance(result, pa.RecordBatch):
                 yield result
             elif isinstance(result, pa.Table):

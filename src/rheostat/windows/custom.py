@@ -91,7 +91,7 @@ def call_over(over: str, function: FrameFunction, frame: pl.DataFrame, operator:
     try:
         result = function(argument)
     except Exception as error:
-        raise OperatorError(operator, f"{what}: {type(error).__name__}: {error}") from error
+        raise OperatorError.caused_by(operator, what, error) from error
     if isinstance(result, (pa.Table, pa.RecordBatch, pa.Array, pa.ChunkedArray)):
         result = pl.from_arrow(result)
     if not isinstance(result, (pl.DataFrame, pl.Series)):

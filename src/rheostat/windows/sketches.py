@@ -104,7 +104,11 @@ class Quantile(Sketch):
     def estimate(blob: bytes, ranks: Sequence[float]) -> list[float] | None:
         """The values at these ranks, or None if the sketch has seen nothing."""
         sketch = ds.kll_doubles_sketch.deserialize(blob)
-        return None if sketch.is_empty() else [float(v) for v in sketch.get_quantiles(list(ranks))]
+        if sketch.is_empty():
+            return None
+        # The smallest and largest value are known exactly, but are not among the values the sketch retains.
+        ends = {0.0: sketch.get_min_value(), 1.0: sketch.get_max_value()}
+        return [float(ends[r] if r in ends else sketch.get_quantile(r, True)) for r in ranks]
 
 
 @dataclass(frozen=True)

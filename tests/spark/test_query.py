@@ -1,0 +1,81 @@
+"""The handle of a running query: status, progress, explain, stop."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import rheostat as rh
+from rheostat.demo.lending import lending
+from rheostat.workloads.lending import columns
+from tests.spark.streams import run
+
+
+def live(spark: SparkSession, rows_per_second: int = 500) -> tuple[rh.Topology, rh.sinks.MemorySink]:
+    rate = spark.readStream.format("rate").option("rowsPerSecond", rows_per_second).load()
+    topology, results = lending(rate.selectExpr(*columns(rows_per_second, speed=3_600)))
+    sink = rh.sinks.memory()
+    for stream in results.values():
+        stream.sink(rh.sinks.foreach(lambda df, epoch: None))
+    results["global_approval"].sink(sink)
+    return topology, sink
+
+
+def test_a_live_query_tells_how_it_is_doing(spark: SparkSession, tmp_path: Path) -> None:
+    seen: list[rh.Progress] = []
+    topology, sink = live(spark)
+    query = topology.start(str(tmp_path / "checkpoint"), trigger="200 milliseconds", on_progress=seen.append)
+    try:
+        assert query.status.state == "running"
+        assert not query.await_termination(timeout=0.1)
+        deadline = time.monotonic() + 60
+        while sink.frame().is_empty() and time.monotonic() < deadline:
+            time.sleep(0.1)
+    finally:
+        query.stop()
+    assert query.status.state == "stopped"
+    assert query.exception() is None
+    assert query.await_termination(timeout=1)
+    assert seen == query.progress
+    assert [p.epoch for p in seen] == list(range(len(seen)))
+    assert query.status.rows == sum(p.rows for p in seen)
+    assert query.status.results == sum(sum(p.results.values()) for p in seen)
+    last = seen[-1]
+    assert last.latency is not None
+    assert 0 < last.latency["p50"] <= last.latency["p99"] <= last.latency["max"]
+    assert set(last.steps) == {"ingest", "close", "sinks", "commit"}
+    assert last.seconds >= sum(last.steps.values()) * 0.9
+    assert list(last.slot_seconds) == ["area", "global"]
+    assert "stopped" in repr(query)
+
+
+def test_explain_before_and_after_the_start(spark: SparkSession, tmp_path: Path) -> None:
+    topology, _ = live(spark)
+    text = topology.explain()
+    assert "area: partitioned by area; 2 slots" in text
+    assert "30 minutes  3 x 10 minutes" in text
+    assert "1 day       4 x 6 hours" in text
+    assert "shuffles: 3 an epoch; 8 with one per stateful operator" in text
+    mermaid = topology.explain("mermaid")
+    assert mermaid.startswith("flowchart LR")
+    assert mermaid.count("subgraph") == 2
+    with pytest.raises(rh.TopologyError, match="'text' or 'mermaid', not 'html'"):
+        topology.explain("html")
+    query = topology.start(str(tmp_path / "checkpoint"), slots=3)
+    try:
+        assert "area: partitioned by area; 3 slots" in query.explain()
+    finally:
+        query.stop()
+
+
+def test_a_query_that_ended_gives_its_checkpoint_back_by_itself(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.range(1).selectExpr("timestamp_seconds(id) as ts", "id")
+    rows.write.parquet(str(tmp_path / "in"))
+    for _ in range(2):
+        t = rh.Topology("twice")
+        frame = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in"))
+        t.source(frame, event_time="ts").sink(rh.sinks.memory())
+        run(t, tmp_path / "checkpoint")

@@ -1,0 +1,53 @@
+"""Small tables, segments and checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from rheostat.state.checkpoint import Checkpoint
+from rheostat.state.files import Folder
+from rheostat.state.manifest import Manifest
+from rheostat.state.segments import Segment
+from rheostat.state.tables import GRANULE, START, write_rows
+from rheostat.windows.merging import HASH, Layout
+from rheostat.windows.partials import ROW_COUNT, ROWS, Column
+
+LAYOUT = Layout((Column("k.key", "string"),), (ROW_COUNT,))
+SHARDS = 16
+
+Row = tuple[int, int, int, str, int]
+"""Granule, start, hash, key, count."""
+
+
+def frame(rows: Sequence[Row]) -> pl.DataFrame:
+    """Rows as tasks have them before they are written."""
+    schema = {GRANULE: pl.Int16, START: pl.Int64, HASH: pl.Int64, "k.key": pl.String, ROWS: pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def written(folder: Folder, rows: Sequence[Row], epoch: int = 0, slot: int = 0) -> Segment:
+    """The rows as a segment."""
+    folder.create()
+    segment = write_rows(folder, LAYOUT, frame(rows), epoch=epoch, slot=slot, shards=SHARDS)
+    assert segment is not None
+    return segment
+
+
+def remote(path: Path) -> Folder:
+    """A local folder that is taken for a remote one: nothing in it can be opened by path."""
+    return Folder(f"file://{path}")
+
+
+def commit(checkpoint: Checkpoint, segments: Sequence[Segment], table: str = "area") -> Manifest:
+    """Commit the next epoch with these live segments."""
+    manifest = checkpoint.manifest.at(checkpoint.manifest.epoch + 1, tables={table: tuple(segments)})
+    checkpoint.commit(manifest)
+    return manifest
+
+
+def segment(file: str, epoch: int = 0, rows: int = 1, size: int = 1) -> Segment:
+    """A segment as a manifest knows it, without a file."""
+    return Segment(file, epoch, rows, size, {0: (0, 0)}, (0, SHARDS - 1))

@@ -1,0 +1,78 @@
+"""Frames that have columns and nothing else: enough for a topology to be written and checked without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rheostat.topology.graph import Graph
+from rheostat.topology.streams import Stream
+
+LOANS = {
+    "ts": "timestamp",
+    "arrived": "timestamp",
+    "user": "string",
+    "area": "string",
+    "grade": "int",
+    "amount": "double",
+    "cents": "bigint",
+    "price": "decimal(10,2)",
+    "tags": "array<string>",
+    "paid": "boolean",
+}
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The part of a DataFrame that a topology looks at."""
+
+    types: Mapping[str, str]
+    streaming: bool = True
+
+    @property
+    def dtypes(self) -> list[tuple[str, str]]:
+        return list(self.types.items())
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.types)
+
+    @property
+    def isStreaming(self) -> bool:  # noqa: N802 - PySpark's name
+        return self.streaming
+
+    @property
+    def sparkSession(self) -> Frame:  # noqa: N802 - PySpark's name
+        return self
+
+    def createDataFrame(self, rows: Iterable[Any], schema: str) -> Frame:  # noqa: N802 - PySpark's name
+        assert not list(rows)
+        return Frame(columns_of(schema), streaming=False)
+
+    def mapInArrow(self, function: Callable[..., Any], schema: str) -> Frame:  # noqa: N802, ARG002 - PySpark's
+        return Frame(columns_of(schema))
+
+    def with_column(self, name: str, type_: str) -> Frame:
+        return Frame({**self.types, name: type_})
+
+    def without(self, name: str) -> Frame:
+        return Frame({n: t for n, t in self.types.items() if n != name})
+
+
+def columns_of(ddl: str) -> dict[str, str]:
+    """Names and types out of Spark DDL."""
+    parts, depth = [""], 0
+    for character in ddl:
+        depth += (character in "<(") - (character in ">)")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    named = [part.strip().rsplit(" ", 1) for part in parts]
+    return {name.strip("`").replace("``", "`"): type_ for name, type_ in named}
+
+
+def loans(name: str = "lending", *, source: str = "source", slack: str = "10 seconds", **types: str) -> Stream:
+    """A stream of loans, the beginning of a topology."""
+    return Graph(name).source(Frame({**LOANS, **types}), event_time="ts", slack=slack, name=source)
