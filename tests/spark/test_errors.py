@@ -167,3 +167,13 @@ def test_arrow_is_what_python_maps_see(spark: SparkSession, tmp_path: Path) -> N
     windows(rows.map("check", check, schema="ts timestamp, key string, value bigint")).sink(sink)
     run(t, tmp_path / "checkpoint")
     assert sink.frame()["n"].to_list() == [1, 1]
+
+
+def test_a_sum_that_does_not_fit_is_an_error_not_a_wrong_number(spark: SparkSession, tmp_path: Path) -> None:
+    big = 2**62
+    Batches.of([(0, "a", big)], [(1, "a", big)], [(2 * MINUTE, "a", 0)]).write(tmp_path / "in")
+    t = rh.Topology("errors")
+    rows = t.source(read_stream(spark, tmp_path / "in"), event_time="ts")
+    windows(rows, s=rh.sum("value")).sink(rh.sinks.memory())
+    with pytest.raises(rh.OperatorError, match="operator 'by_key' failed: a sum does not fit into a bigint"):
+        run(t, tmp_path / "checkpoint")

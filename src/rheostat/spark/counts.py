@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rheostat.planning.physical import PhysicalPlan
@@ -15,6 +15,11 @@ from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
 from rheostat.topology.types import micros_sql
 from rheostat.windows.partials import quoted
+
+Observed = dict[str, int | None]
+"""Rows, nulls and newest time of a source, as Spark counted them."""
+
+_PREFIX = "rheostat rows of "
 
 
 @dataclass(frozen=True)
@@ -49,18 +54,21 @@ class SourceCounter:
         """Whether rows have to be counted where they enter."""
         return self._counting is None
 
-    def observe(self, rows: DataFrame, observation: Observation) -> DataFrame:
-        """The same rows, counted as they pass. They must pass exactly once."""
-        return rows.observe(observation, *self._expressions())
+    def observe(self, rows: DataFrame) -> DataFrame:
+        """The same rows, counted as they pass. They must pass exactly once; ``observed_in`` has the counts then."""
+        return rows.observe(_PREFIX + self._source.name, *self._expressions())
 
-    def count(self, rows: DataFrame) -> dict[str, int | None]:
-        """Counted in a pass of its own."""
+    def count(self, rows: DataFrame) -> Observed:
+        """Counted in a pass of their own."""
         return rows.agg(*self._expressions()).collect()[0].asDict()
 
-    def counts(self, reports: Iterable[PartReport], observed: dict[str, int | None] | None) -> Counts:
+    def counts(self, reports: Iterable[PartReport], observed: Observed | None) -> Counts:
         """The counts of an epoch, from what slots reported and what was observed."""
         reports = list(reports)
-        counts = self._seen(reports) if observed is None else _of_observed(observed)
+        if self.must_observe:
+            counts = _of_observed(observed) if observed is not None else Counts()
+        else:
+            counts = self._seen(reports)
         late, dropped = [], []
         for table in self._tables:
             done = [r.tables[table.name] for r in reports if table.name in r.tables]
@@ -83,5 +91,17 @@ class SourceCounter:
         ]
 
 
-def _of_observed(observed: dict[str, int | None]) -> Counts:
+def observed_in(done: DataFrame) -> dict[str, Observed]:
+    """What was observed while a DataFrame was computed, by source; read off its plan, so there is no waiting."""
+    metrics = done._jdf.queryExecution().observedMetrics()
+    names = metrics.keySet().toSeq()
+    observed = {}
+    for i in range(names.size()):
+        name, row = names.apply(i), metrics.apply(names.apply(i))
+        fields = row.schema().fieldNames()
+        observed[name.removeprefix(_PREFIX)] = {field: row.get(j) for j, field in enumerate(fields)}
+    return observed
+
+
+def _of_observed(observed: Observed) -> Counts:
     return Counts(observed["rows"] or 0, observed["nulls"] or 0, observed["max_time"])

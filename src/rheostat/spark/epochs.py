@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 
 from rheostat.errors import CheckpointError
 from rheostat.planning.feeds import StreamSql, passes
 from rheostat.planning.physical import PhysicalPlan
 from rheostat.planning.results import result_schema
 from rheostat.spark.asides import rows_aside
-from rheostat.spark.counts import Counts, SourceCounter
+from rheostat.spark.counts import Counts, Observed, SourceCounter
 from rheostat.spark.levels import EpochSetting, EpochState, Level
 from rheostat.spark.progress import Progress, latency_of
 from rheostat.spark.rows import EpochRows
@@ -116,7 +116,7 @@ class _Epoch:
         self._clock = time.perf_counter()
         self._began = self._clock
         self._state = EpochState(dict(self._before.tables))
-        self._observed: dict[str, Observation | dict[str, int | None]] = {}
+        self._observed: dict[str, Observed] = {}
         self._staging = self._staging_folders()
         self.rows = EpochRows(runner._graph, batch)
 
@@ -132,7 +132,8 @@ class _Epoch:
             streams = self._streams(level)
             reports: list[PartReport] = []
             if streams:
-                reports = level.ingest(setting, streams, self._state)
+                reports, observed = level.ingest(setting, streams, self._state)
+                self._observed.update(observed)
             if number == 0:
                 counts = self._counts(reports)
                 after = self._watermarks(before, counts)
@@ -158,9 +159,7 @@ class _Epoch:
                     self._observed[name] = counter.count(self.rows.stream(name))
         elif observed:
             (source,) = self._r._sources
-            observation = Observation()
-            self.rows.replace(source.name, observed[0].observe(self.rows.stream(source.name), observation))
-            self._observed[source.name] = observation
+            self.rows.replace(source.name, observed[0].observe(self.rows.stream(source.name)))
 
     def _streams(self, level: Level) -> dict[str, StreamSql]:
         """The rows that the tables of a level read, as far as there are some."""
@@ -179,9 +178,7 @@ class _Epoch:
     def _counts(self, reports: Iterable[PartReport]) -> dict[str, Counts]:
         counts = {}
         for name, counter in self._r._counters.items():
-            observed = self._observed.get(name)
-            values = observed.get if isinstance(observed, Observation) else observed
-            counts[name] = counter.counts(reports, values)
+            counts[name] = counter.counts(reports, self._observed.get(name))
         return counts
 
     def _watermarks(self, before: Mapping[str, int | None], counts: Mapping[str, Counts]) -> dict[str, int | None]:
@@ -334,8 +331,7 @@ def _schema_of(plan: PhysicalPlan, operator: str) -> str:
 
 
 def _written(rows: DataFrame, folder: Folder) -> Staged:
-    prefix = "file://" if folder.is_local else ""
-    rows.write.mode("overwrite").parquet(prefix + folder.uri)
+    rows.write.mode("overwrite").parquet(folder.spark_uri)
     files = tuple(n for n in folder.names() if n.endswith(".parquet"))
     count = sum(pq.read_metadata(folder.path(f), filesystem=folder.filesystem).num_rows for f in files)
     schema = ", ".join(f"{quoted(n)} {t}" for n, t in rows.dtypes)

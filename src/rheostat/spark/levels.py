@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, plan_feeds, slot_sql
 from rheostat.planning.physical import Component, PhysicalPlan, Table
+from rheostat.spark.counts import Observed
 from rheostat.spark.specs import PartReport, StageSpec, TableSpec
 from rheostat.spark.stages import run_close, run_ingest
 from rheostat.state import compaction
@@ -77,8 +78,10 @@ class Level:
     def components(self) -> list[Component]:
         return self.plan.components_at(self.number)
 
-    def ingest(self, setting: EpochSetting, streams: Mapping[str, StreamSql], state: EpochState) -> list[PartReport]:
-        """Aggregate rows to partials in the JVM and let every slot write its own."""
+    def ingest(
+        self, setting: EpochSetting, streams: Mapping[str, StreamSql], state: EpochState
+    ) -> tuple[list[PartReport], dict[str, Observed]]:
+        """Aggregate rows to partials in the JVM and let every slot write its own; also what was observed on the way."""
         feeds = plan_feeds(self.tables, streams)
         fold = {t.name: compaction.choose(state.segments.get(t.name, ())) for t in self.tables}
         specs = {}
@@ -90,9 +93,9 @@ class Level:
             )
         spec = self._spec(setting, self.components, specs, feeds)
         sql = feeds_sql(feeds, self.plan.tables, streams, self._part_sql(spec))
-        reports = run_ingest(setting.spark.sql(sql), spec)
+        reports, observed = run_ingest(setting.spark.sql(sql), spec)
         state.add(reports, fold)
-        return reports
+        return reports, observed
 
     def close(self, setting: EpochSetting, after: Mapping[str, int | None], state: EpochState) -> list[PartReport]:
         """Close the windows of tables that have some to close; nothing runs if there are none."""

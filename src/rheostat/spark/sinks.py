@@ -18,8 +18,6 @@ from rheostat.topology.sinks import ConsoleSink, ForeachSink, FormatSink, Memory
 STAGING = "_rheostat"
 """Folder inside a Parquet sink for what is not complete yet; readers skip names that begin with an underscore."""
 
-_WITHOUT_FILES = frozenset({"jdbc", "kafka", "noop", "console"})
-
 
 @dataclass(frozen=True)
 class Staged:
@@ -32,8 +30,7 @@ class Staged:
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows as a DataFrame."""
-        prefix = "file://" if self.folder.is_local else ""
-        paths = [f"{prefix}{self.folder.uri}/{f}" for f in self.files]
+        paths = [f"{self.folder.spark_uri}/{f}" for f in self.files]
         return spark.read.schema(self.schema).parquet(*paths)
 
     def arrow(self) -> pa.Table:
@@ -64,7 +61,7 @@ def write_sinks(stream: str, sinks: Iterable[Sink], staged: Staged, epoch: int, 
             except Exception as error:
                 raise OperatorError.caused_by(stream, "its foreach sink", error) from error
         else:
-            _write_format(sink, staged.frame(spark), epoch, spark)
+            _write_format(sink, staged.frame(spark), epoch)
 
 
 def clean_staging(sinks: Iterable[Sink]) -> None:
@@ -97,15 +94,12 @@ def _copied(staged: Staged, folder: Folder) -> Staged:
     return Staged(folder, staged.files, staged.rows, staged.schema)
 
 
-def _write_format(sink: FormatSink, frame: DataFrame, epoch: int, spark: SparkSession) -> None:
+def _write_format(sink: FormatSink, frame: DataFrame, epoch: int) -> None:
     writer = frame.write.format(sink.format).options(**sink.options)
-    if sink.format == "delta" and sink.path:
-        application = spark.sparkContext.appName
-        writer.option("txnAppId", application).option("txnVersion", epoch).mode("append").save(sink.path)
-    elif sink.path and sink.format not in _WITHOUT_FILES:
+    if sink.path is not None:
         writer.mode("overwrite").save(f"{sink.path}/epoch={epoch}")
     else:
-        writer.mode("append").save(sink.path) if sink.path else writer.mode("append").save()
+        writer.mode("append").save()
 
 
 def _print(stream: str, staged: Staged, epoch: int, rows: int) -> None:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rheostat.errors import CheckpointError, OperatorError, RheostatError
 from rheostat.planning.feeds import PART
+from rheostat.spark.counts import Observed, observed_in
 from rheostat.spark.specs import PartReport, StageSpec
 from rheostat.spark.tasks import REPORT_SCHEMA, close_task, ingest_task
 
@@ -22,10 +23,11 @@ EPOCH_CONF = {
 _CHECKPOINT_FAILED = re.compile(r"CheckpointError: ([^\n]*)")
 
 
-def run_ingest(rows: DataFrame, spec: StageSpec) -> list[PartReport]:
-    """Send feeds to their slots and take them in."""
+def run_ingest(rows: DataFrame, spec: StageSpec) -> tuple[list[PartReport], dict[str, Observed]]:
+    """Send feeds to their slots and take them in; also the counts of rows that were observed on the way."""
     routed = rows.repartitionById(len(spec.parts), PART)
-    return _collect(routed.mapInArrow(ingest_task(spec), REPORT_SCHEMA))
+    stage = routed.mapInArrow(ingest_task(spec), REPORT_SCHEMA)
+    return _collect(stage), observed_in(stage)
 
 
 def run_close(spark: SparkSession, spec: StageSpec) -> list[PartReport]:

@@ -86,7 +86,7 @@ class Topology(Graph):
                 streaming_input(sources)
                 .writeStream.foreachBatch(runner)
                 .queryName(self.name)
-                .option("checkpointLocation", (owned.folder / "spark").uri)
+                .option("checkpointLocation", (owned.folder / "spark").spark_uri)
             )
             if trigger == AVAILABLE_NOW:
                 started = writer.trigger(availableNow=True).start()

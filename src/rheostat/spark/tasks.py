@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 
 from rheostat.elastic.routing import owned
+from rheostat.errors import OperatorError
 from rheostat.planning.feeds import ARRIVAL, FEED, MAX_TIME, START, Feed
 from rheostat.planning.results import finish
 from rheostat.spark.specs import PartReport, ResultFile, StageSpec, TableReport, TableSpec
@@ -52,7 +53,12 @@ def _task(spec: StageSpec, work: Callable[[StageSpec, int, Iterable[pa.RecordBat
         _settle()
         context = TaskContext.get()
         assert context is not None
-        report = work(spec, context.partitionId(), batches)
+        part = context.partitionId()
+        try:
+            report = work(spec, part, batches)
+        except OverflowError as error:
+            names = [o for t in spec.tables[spec.parts[part][0]] for o in t.table.operators]
+            raise OperatorError(", ".join(names), str(error)) from error
         yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
 
     return run

@@ -38,6 +38,11 @@ class Folder:
         """Whether files can be opened, and memory-mapped, by path."""
         return "://" not in self.uri
 
+    @property
+    def spark_uri(self) -> str:
+        """The folder as Spark wants it: local ones say so, whatever Spark's default filesystem is."""
+        return f"file://{self.uri}" if self.is_local else self.uri
+
     def __truediv__(self, name: str) -> Folder:
         return Folder(f"{self.uri}/{name}")
 

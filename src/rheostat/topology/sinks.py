@@ -38,9 +38,8 @@ class ForeachSink:
 class FormatSink:
     """Any Spark batch format.
 
-    File formats go to ``path/epoch=N`` and are overwritten when an epoch is repeated: exactly once, but a reader may
-    see an epoch that is still being written. Delta gets its transaction identifiers: exactly once. Formats without a
-    path (JDBC, Kafka) are appended to: at least once.
+    With a path, rows go to ``path/epoch=N`` and are overwritten when an epoch is repeated: exactly once, but a reader
+    may see an epoch that is still being written. Formats without a path (JDBC, Kafka) are appended to: at least once.
     """
 
     format: str

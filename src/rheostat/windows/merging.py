@@ -46,12 +46,19 @@ class Layout:
         return all(p.subtractable for p in self.partials)
 
     def merge(self, frame: pl.DataFrame, within: Sequence[str] = ()) -> pl.DataFrame:
-        """One row per key out of any number of partials of it; ``within`` names columns that keep keys apart too."""
+        """One row per key out of any number of partials of it; ``within`` names columns that keep keys apart too.
+
+        Raises:
+            OverflowError: a sum of integers left the range of bigint.
+        """
         by = [*within, *(self.key_names or [HASH])]
         routing = [pl.col(HASH).first()] if self.keys else []
         built_in = [e for p in self.partials if not isinstance(p, Custom) for e in p.merge()]
         custom = [p for p in self.partials if isinstance(p, Custom)]
-        merged = frame.group_by(by).agg(*routing, *built_in)
+        try:
+            merged = frame.group_by(by).agg(*routing, *built_in)
+        except pl.exceptions.InvalidOperationError as error:
+            raise OverflowError(f"a sum does not fit into a bigint: {error}") from error
         if custom:
             merged = merged.with_row_index(GROUP)
             grouped = frame.join(merged.select(GROUP, *by), on=by, nulls_equal=True)

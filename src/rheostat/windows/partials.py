@@ -91,7 +91,11 @@ class Total(Partial):
         return (f"cast(sum({quoted(self.columns[0].name)}) as {self.type})",)
 
     def merge(self) -> list[pl.Expr]:
-        return [pl.col(self.columns[0].name).sum()]
+        column = pl.col(self.columns[0].name)
+        if self.type == "bigint" and not self.name.startswith("count("):
+            # Polars would wrap around silently; this way a sum that does not fit is an error, as it is in Spark.
+            return [column.cast(pl.Int128).sum().cast(pl.Int64)]
+        return [column.sum()]
 
 
 ROW_COUNT = Total("count(*)", "bigint", "count(*)")
