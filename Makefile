@@ -48,7 +48,7 @@ format: $(STAMP) ## let ruff put the code in order
 	$(BIN)/ruff format src tests examples
 
 docs: $(STAMP) ## build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: java ## the window benchmarks, as JSON
 	for overlap in 60 12 1; do $(BIN)/rheostat bench windows --overlap $$overlap --json; done

@@ -59,12 +59,12 @@ def test_the_order_in_which_windows_are_asked_for_does_not_matter() -> None:
 def test_windows_of_several_consolidates_are_derived_together() -> None:
     stream = loans()
     computed = stream.compute("a", by="area", n=rh.count())
-    computed.consolidate("small", tumbling("1 minute"))
+    computed.consolidate("small", tumbling("1 minute", "5 minutes"))
     computed.consolidate("large", tumbling("1 hour"), emit="update")
     (table,) = plan_physical(stream.graph).tables.values()
-    assert [g.window.label for g in table.plan.granules if g.requested] == ["1 minute", "1 hour"]
+    assert [g.window.label for g in table.plan.granules if g.requested] == ["1 minute", "5 minutes", "1 hour"]
     assert {o.operator: [label for _, label in o.windows] for o in table.outputs} == {
-        "small": ["1 minute"],
+        "small": ["1 minute", "5 minutes"],
         "large": ["1 hour"],
     }
     assert table.plan.panes_only

@@ -73,9 +73,9 @@ def test_releasing_what_was_lost_leaves_the_new_owner_alone(tmp_path: Path, cloc
     clock.now += LEASE_SECONDS + 1
     second = CheckpointLock(remote(tmp_path))
     first.release()
-    second.renew()
     with pytest.raises(CheckpointInUseError):
         CheckpointLock(remote(tmp_path))
+    second.renew()
 
 
 def test_a_damaged_owner_file_does_not_hold_the_checkpoint(tmp_path: Path, clock: Clock) -> None:

@@ -39,7 +39,7 @@ def window_sets(draw: st.DrawFn, largest: int = 12, most: int = 4) -> list[Windo
 @st.composite
 def overlapping(draw: st.DrawFn) -> list[Window]:
     """Windows that overlap so much that helper granules or running totals pay."""
-    largest = Window(draw(st.integers(8, 40)), draw(st.integers(1, 3)), draw(st.integers(-3, 3)))
+    largest = Window(draw(st.integers(8, 40)), draw(st.integers(1, 4)), draw(st.integers(-3, 3)))
     return [largest, *draw(st.lists(windows(10), max_size=2))]
 
 

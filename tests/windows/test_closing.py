@@ -27,7 +27,7 @@ from tests.windows.streams import (
     watermarks,
 )
 
-WINDOWS = st.one_of(window_sets(10, 3), overlapping())
+WINDOWS = st.one_of(window_sets(10, 1), window_sets(10, 3), overlapping())
 SLACK = st.one_of(st.just(0), st.integers(0, 12))
 
 
@@ -53,15 +53,16 @@ def emitted(
     return results
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(WINDOWS, epochs(), SLACK)
+@example([Window(6, 6)], [[Row(0, "a", 1)], [Row(4, "a", 1)], [Row(1, "b", 2)], [Row(6, "a", 1)]], 0)
 @example([Window(4, 1)], [[Row(0, "a", 1)], [Row(9, "a", 2)], [Row(7, "a", 3), Row(5, "b", 1)], [Row(20, "a", 1)]], 0)
 @example([Window(12, 1), Window(24, 12)], [[Row(0, "a", 1)], [Row(15, "a", 2), Row(1, "a", 1)], [Row(40, "b", 1)]], 2)
 def test_windows_of_totals_are_exact(windows: list[Window], stream: list[Epoch], slack: int) -> None:
     assert emitted(stream, slack, windows, EXACT, panes_only=False) == expected(stream, slack, windows, EXACT)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(WINDOWS, epochs(), SLACK)
 def test_windows_of_what_cannot_be_subtracted_are_exact(windows: list[Window], stream: list[Epoch], slack: int) -> None:
     assert emitted(stream, slack, windows, MERGED, panes_only=False) == expected(stream, slack, windows, MERGED)

@@ -131,6 +131,29 @@ def test_helpers_never_make_merges_worse(windows: list[Window], subtractable: bo
     assert plan.merges(span) <= plain.merges(span)
 
 
+@pytest.mark.xfail(strict=True, reason="alignments are sampled at equal distances, which may all suit the helpers")
+def test_helpers_pay_for_every_alignment_of_windows() -> None:
+    windows = [Window(26, 1), Window(8, 2), Window(2, 192)]
+    plan = plan_consolidation(windows)
+    with patch.object(consolidation, "_HELPER_BASES", ()):
+        plain = plan_consolidation(windows)
+    span = lcm(*(g.window.slide for g in plan.granules))
+    assert plan.merges(span) <= plain.merges(span)
+
+
+def test_helpers_that_save_little_are_not_worth_their_state() -> None:
+    assert [g.window.size for g in plan_consolidation([Window(8, 1)]).granules] == [1, 8]
+    with patch.object(consolidation, "_HELPERS_MUST_SAVE", 0.0):
+        assert [g.window.size for g in plan_consolidation([Window(8, 1)]).granules] == [1, 3, 8]
+
+
+def test_alignments_that_were_not_looked_at_can_be_covered_too() -> None:
+    """The large window meets the pairs at 96 alignments; every second one needs single panes."""
+    plan = plan_consolidation([Window(4, 1), Window(2, 2), Window(1, 96)])
+    for start in range(192):
+        assert sum(plan.granules[p.source].window.size for p in plan.cover(3, start)) == 4
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.one_of(window_sets(), overlapping()), st.booleans())
 def test_panes_only_derives_everything_from_panes(windows: list[Window], subtractable: bool) -> None:

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rheostat.windows.covers import Piece, cheapest_cover, cheapest_sources, one_each
 from rheostat.windows.window import Window
 from tests.windows.builders import windows
 
-SOURCES = st.lists(windows(5), min_size=1, max_size=3).map(lambda kinds: dict(enumerate(kinds)))
+SOURCES = st.one_of(
+    st.lists(windows(5), min_size=1, max_size=3),
+    st.lists(st.builds(Window, st.integers(2, 4), st.integers(1, 2)), min_size=1, max_size=2).map(
+        lambda larger: [Window(1, 1), *larger]
+    ),
+).map(lambda kinds: dict(enumerate(kinds)))
 STARTS = st.integers(-20, 20)
 LENGTHS = st.integers(1, 8)
 
@@ -28,7 +33,8 @@ def every_cover(start: int, end: int, sources: Mapping[int, Window]) -> Iterator
 
 
 @settings(max_examples=200, deadline=None)
-@given(SOURCES, STARTS, LENGTHS, st.lists(st.integers(1, 9), min_size=1, max_size=17))
+@given(SOURCES, STARTS, LENGTHS, st.lists(st.integers(1, 9), min_size=7, max_size=17))
+@example({0: Window(1, 1), 1: Window(2, 2)}, 0, 4, [1, 1, 1, 1, 1, 9, 1])  # two small pieces beat a dear large one
 def test_the_cover_is_the_cheapest_by_any_weight(
     sources: dict[int, Window], start: int, length: int, weights: list[int]
 ) -> None:

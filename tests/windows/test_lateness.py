@@ -31,7 +31,8 @@ def expected(plan: ConsolidationPlan, pane: int, watermark: int) -> Placement:
 @given(plans(), st.integers(-50, 50), st.integers(-20, 60))
 def test_placement_is_what_the_definition_says(plan: ConsolidationPlan, origin: int, ahead: int) -> None:
     for pane in aligned(plan.pane, origin, origin + 3 * plan.pane.size):
-        assert place(plan, pane, pane + ahead) == expected(plan, pane, pane + ahead)
+        for watermark in (pane + ahead, pane + plan.pane.size, pane + plan.pane.size + 1):
+            assert place(plan, pane, watermark) == expected(plan, pane, watermark)
 
 
 @settings(max_examples=50, deadline=None)
@@ -60,6 +61,15 @@ def test_a_late_row_goes_into_its_pane_and_into_what_holds_the_pane() -> None:
     assert (fives, 0) in place(plan, 3, watermark=7).homes
     assert place(plan, 3, watermark=7).late
     assert not place(plan, 3, watermark=7).dropped
+
+
+def test_a_row_that_no_window_has_missed_yet_goes_into_a_helper_that_is_put_together() -> None:
+    plan = plan_consolidation([Window(41, 4)])
+    helpers = {i: g.window for i, g in enumerate(plan.granules) if i != PANE and not g.requested}
+    pane, watermark = 1, 4  # windows end at 1 and at 5
+    closed = [(i, s) for i, w in helpers.items() for s in containing(w, pane) if s + w.size <= watermark]
+    assert closed
+    assert place(plan, pane, watermark) == Placement(late=False, dropped=False, homes=((PANE, pane), *closed))
 
 
 def test_a_row_between_windows_is_neither_late_nor_dropped() -> None:
