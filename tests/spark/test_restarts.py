@@ -144,6 +144,27 @@ def test_an_operator_can_be_dropped_on_purpose(spark: SparkSession, half_way: Pa
     assert list(json.loads(manifest)["topology"]) == ["other"]
 
 
+def test_an_operator_can_begin_afresh_under_its_old_name(spark: SparkSession, half_way: Path) -> None:
+    extra = rh.sinks.memory()
+
+    def build(rows: rh.Stream) -> rh.Stream:
+        stream = rows.compute("by_key", by="key", n=rh.count()).consolidate("windows", rh.tumbling("30 seconds"))
+        return stream.sink(extra)
+
+    run(topology(spark, half_way, build), half_way / "checkpoint", drop=["by_key"])
+    fresh = Batches(BATCHES.frames[3:])
+    oracle = expected(fresh, rh.tumbling("30 seconds"), slack=SLACK, select="count(*) AS n")
+    settled = pl.lit("2026-01-01 00:03:30").str.to_datetime(time_zone="UTC")
+    assert_same(
+        extra.frame().filter(pl.col("window_start") >= settled), oracle.filter(pl.col("window_start") >= 210 * SECOND)
+    )
+
+
+def test_a_trigger_that_is_no_duration_is_refused(spark: SparkSession, half_way: Path) -> None:
+    with pytest.raises(rh.TopologyError, match="'soon' is not a duration"):
+        topology(spark, half_way).start(str(half_way / "checkpoint"), trigger="soon")
+
+
 def test_spark_progress_and_manifests_of_different_times_are_refused(spark: SparkSession, half_way: Path) -> None:
     newest = sorted((half_way / "checkpoint" / "epochs").iterdir())[-1]
     newest.unlink()

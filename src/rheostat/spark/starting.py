@@ -6,12 +6,14 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+from rheostat.durations import micros
 from rheostat.elastic.routing import DEFAULT_SHARDS, check_shards, even_routing
 from rheostat.errors import TopologyError
 from rheostat.planning import compatibility
 from rheostat.planning.physical import PhysicalPlan, plan_physical
 from rheostat.planning.view import View, view_of
-from rheostat.spark.epochs import EpochRunner, Probe
+from rheostat.spark.epochs import EpochRunner
+from rheostat.spark.job import Job, Probe
 from rheostat.spark.lineage import rewrites, stateful_step
 from rheostat.spark.progress import Progress
 from rheostat.spark.query import Query
@@ -59,13 +61,15 @@ class Topology(Graph):
         """
         self.validate()
         check_shards(shards)
+        interval = None if trigger == AVAILABLE_NOW else f"{micros(trigger) // 1000} milliseconds"
         sources = [n for n in self.nodes.values() if isinstance(n, Source)]
         owned = Checkpoint.open(checkpoint, shards, retain)
         try:
-            recorded = {n: e for n, e in owned.manifest.topology.items() if n not in drop}
-            plan = plan_physical(self, compatibility.pins(recorded, self))
-            compatibility.check(recorded, self, plan)
-            self._forget_dropped(owned, plan)
+            kept = {n: e for n, e in owned.manifest.topology.items() if n not in drop}
+            pins = compatibility.pins(kept, self)
+            plan = plan_physical(self, pins)
+            compatibility.check(kept, self, plan)
+            owned.forget_tables(except_for={pin.table for pin in pins.values()})
             cores = sources[0].frame.sparkSession.sparkContext.defaultParallelism
             wanted = slots if slots is not None else min(cores, owned.shards)
             routing = _routing(plan, owned.shards, wanted, owned.manifest.routing)
@@ -79,19 +83,18 @@ class Topology(Graph):
                 if on_progress is not None:
                     on_progress(progress)
 
-            runner = EpochRunner(
-                self, plan, owned, compatibility.record(self, plan), routing, note, probe or _undisturbed
-            )
+            recorded = compatibility.record(self, plan)
+            runner = EpochRunner(Job(self, plan, owned, recorded, routing, note, probe or _undisturbed))
             writer = (
                 streaming_input(sources)
                 .writeStream.foreachBatch(runner)
                 .queryName(self.name)
                 .option("checkpointLocation", (owned.folder / "spark").spark_uri)
             )
-            if trigger == AVAILABLE_NOW:
+            if interval is None:
                 started = writer.trigger(availableNow=True).start()
             else:
-                started = writer.trigger(processingTime=trigger).start()
+                started = writer.trigger(processingTime=interval).start()
         except BaseException:
             owned.close()
             raise
@@ -120,10 +123,6 @@ class Topology(Graph):
         self.validate()
         plan = plan_physical(self)
         return view_of(self, plan, _routing(plan, DEFAULT_SHARDS, slots))
-
-    def _forget_dropped(self, checkpoint: Checkpoint, plan: PhysicalPlan) -> None:
-        kept = {n: s for n, s in checkpoint.manifest.tables.items() if n in plan.tables}
-        checkpoint.manifest = checkpoint.manifest.at(checkpoint.manifest.epoch, tables=kept)
 
 
 def _undisturbed(step: str) -> None:

@@ -12,7 +12,8 @@ spark/            Spark's own offsets and commits
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from itertools import pairwise
 
 from rheostat.errors import CheckpointError
@@ -73,6 +74,11 @@ class Checkpoint:
         self._retained.append(manifest)
         self.manifest = manifest
         self._forget()
+
+    def forget_tables(self, except_for: Collection[str]) -> None:
+        """Go on without the state of some tables. The next commit makes it so; until then nothing is lost."""
+        kept = {name: segments for name, segments in self.manifest.tables.items() if name in except_for}
+        self.manifest = replace(self.manifest, tables=kept)
 
     def close(self) -> None:
         """Give the checkpoint up."""
