@@ -61,6 +61,14 @@ def test_staged_results_of_a_killed_epoch_are_deleted_on_open(tmp_path: Path) ->
     assert segments_on_disk(tmp_path, "unknown") == set()
 
 
+@pytest.mark.xfail(strict=True, raises=OSError, reason="everything in these folders is taken for a folder")
+@pytest.mark.parametrize("place", ["state", "results"])
+def test_a_stray_file_does_not_keep_a_checkpoint_from_opening(tmp_path: Path, place: str) -> None:
+    Checkpoint.open(str(tmp_path), 16).close()
+    (tmp_path / place / "notes.txt").write_text("somebody's")
+    Checkpoint.open(str(tmp_path), 16).close()
+
+
 def test_what_does_not_belong_to_state_is_left_alone(tmp_path: Path) -> None:
     Checkpoint.open(str(tmp_path), 16).close()
     (tmp_path / "spark").mkdir()
@@ -79,6 +87,19 @@ def test_a_segment_that_is_already_gone_does_not_stop_an_epoch(tmp_path: Path) -
         commit(checkpoint, [])
     checkpoint.close()
     assert epochs_on_disk(tmp_path) == [2, 3]
+
+
+def test_forgotten_tables_go_when_no_retained_epoch_has_them(tmp_path: Path) -> None:
+    checkpoint = Checkpoint.open(str(tmp_path), 16, retain=2)
+    kept, gone = (written(checkpoint.table_folder(t), [(0, 0, 1, "a", 1)]) for t in ("kept", "gone"))
+    checkpoint.commit(checkpoint.manifest.at(0, tables={"kept": (kept,), "gone": (gone,)}))
+    checkpoint.forget_tables(except_for=["kept"])
+    assert checkpoint.manifest.tables == {"kept": (kept,)}
+    for epoch, there in ((1, {gone.file}), (2, set())):
+        checkpoint.commit(checkpoint.manifest.at(epoch))
+        assert segments_on_disk(tmp_path, "gone") == there
+        assert segments_on_disk(tmp_path, "kept") == {kept.file}
+    checkpoint.close()
 
 
 def run(path: Path, retain: int, epochs: int) -> None:

@@ -67,6 +67,12 @@ def test_exactly_the_requested_windows_are_results(windows: list[Window], subtra
     assert Counter(g.window for g in plan.granules if g.requested) == Counter(set(windows))
 
 
+@pytest.mark.xfail(strict=True, reason="offsets that differ by a whole slide are taken for different windows")
+def test_the_same_window_asked_for_twice_is_one_result() -> None:
+    plan = plan_consolidation([*tumbling("10 minutes"), *tumbling("10 minutes", offset="10 minutes")])
+    assert [g.window.label for g in plan.granules if g.requested] == ["10 minutes"]
+
+
 @settings(max_examples=60, deadline=None)
 @given(plans(), st.integers(-50, 50), st.lists(st.integers(1, 9), min_size=1, max_size=7))
 def test_every_cover_tiles_its_window_with_sources_of_its_own(

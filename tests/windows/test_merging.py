@@ -103,3 +103,14 @@ def test_columns_are_hash_keys_and_partials() -> None:
 def test_a_table_that_does_not_count_its_rows_is_refused() -> None:
     with pytest.raises(ValueError, match="every table counts its rows"):
         Layout(KEYS, (TOTAL,))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([2**63 - 1, -(2**63), 2**62, -(2**62), 1, -1]), min_size=1, max_size=6))
+def test_a_sum_is_exact_or_an_error(values: list[int]) -> None:
+    parts = frame([(0, "a", 1, 1, x) for x in values])
+    if -(2**63) <= sum(values) < 2**63:
+        assert LAYOUT.merge(parts)[SUM].to_list() == [sum(values)]
+    else:
+        with pytest.raises(OverflowError, match="a sum does not fit into a bigint"):
+            LAYOUT.merge(parts)

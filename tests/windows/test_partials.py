@@ -40,7 +40,7 @@ def state(kind: Kind, merged: pl.DataFrame) -> tuple[Any, ...]:
 
 
 @every_kind
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.data())
 def test_merging_partials_is_the_partial_of_all_rows(kind: Kind, data: st.DataObject) -> None:
     groups = data.draw(st.lists(kind.rows, min_size=1, max_size=4))
@@ -51,7 +51,7 @@ def test_merging_partials_is_the_partial_of_all_rows(kind: Kind, data: st.DataOb
 
 
 @every_kind
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.data())
 def test_order_and_grouping_do_not_matter(kind: Kind, data: st.DataObject) -> None:
     groups = data.draw(st.lists(kind.rows, min_size=2, max_size=5))
@@ -64,7 +64,7 @@ def test_order_and_grouping_do_not_matter(kind: Kind, data: st.DataObject) -> No
 
 
 @every_kind
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.data())
 def test_merging_one_alone_changes_nothing(kind: Kind, data: st.DataObject) -> None:
     alone = frame(kind, [data.draw(kind.rows)])
