@@ -34,7 +34,6 @@ def test_an_operator_error_is_found_in_the_text_of_another(operator: str, what: 
     assert str(found) == str(error)
 
 
-@pytest.mark.xfail(strict=True, reason="names that are written with escapes or in double quotes are not read back")
 @pytest.mark.parametrize("operator", ["it's", "a\\b"])
 def test_an_operator_with_an_odd_name_is_found_too(operator: str) -> None:
     found = OperatorError.found_in(f"Job aborted: {caused(operator, '', 'x')}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from fractions import Fraction
 
 from rheostat.errors import TopologyError
 
@@ -51,7 +52,7 @@ def micros(duration: Duration) -> int:
         return duration // timedelta(microseconds=1)
     if not isinstance(duration, str):
         raise TypeError(f"a duration is {_EXPECTED}, not {duration!r}")
-    total, position = 0.0, 0
+    total, position = Fraction(0), 0
     while position < len(duration):
         match = _PART.match(duration, position)
         unit = _unit(match[2]) if match else None
@@ -60,9 +61,9 @@ def micros(duration: Duration) -> int:
                 f"{duration!r} is not a duration: use weeks, days, hours, minutes, seconds, "
                 "milliseconds or microseconds, as in '1 hour 30 minutes'"
             )
-        total += float(match[1]) * _UNITS[unit]
+        total += Fraction(match[1]) * _UNITS[unit]
         position = match.end()
-    if position == 0 or total != int(total):
+    if position == 0 or total.denominator != 1:
         raise TopologyError(f"{duration!r} is not a whole number of microseconds")
     return int(total)
 

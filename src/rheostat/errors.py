@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import traceback
 from typing import Self
 
 _BEGIN, _END = "--- in your function ---", "--- end ---"
-_FAILED = re.compile(rf"operator '((?:[^'\\]|\\.)*)' failed: (.*?)(?:\n{_BEGIN}\n(.*?)\n{_END}|$)", re.DOTALL)
+_FAILED = re.compile(
+    rf"operator ('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\") failed: (.*?)(?:\n{_BEGIN}\n(.*?)\n{_END}|$)", re.DOTALL
+)
 
 
 class RheostatError(Exception):
@@ -50,7 +53,9 @@ class OperatorError(RheostatError):
         if match is None:
             return None
         operator, message, story = match.groups()
-        return cls(operator, f"{message}\n{_BEGIN}\n{story}\n{_END}" if story else message.split("\n", 1)[0])
+        return cls(
+            ast.literal_eval(operator), f"{message}\n{_BEGIN}\n{story}\n{_END}" if story else message.split("\n", 1)[0]
+        )
 
 
 class CheckpointError(RheostatError):

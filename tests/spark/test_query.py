@@ -48,14 +48,14 @@ def test_a_live_query_tells_how_it_is_doing(spark: SparkSession, tmp_path: Path)
     assert 0 < last.latency["p50"] <= last.latency["p99"] <= last.latency["max"]
     assert set(last.steps) == {"ingest", "close", "sinks", "commit"}
     assert last.seconds >= sum(last.steps.values()) * 0.9
-    assert list(last.slot_seconds) == ["area", "global"]
+    assert list(last.slot_seconds) == ["by area", "global"]
     assert "stopped" in repr(query)
 
 
 def test_explain_before_and_after_the_start(spark: SparkSession, tmp_path: Path) -> None:
     topology, _ = live(spark)
     text = topology.explain()
-    assert "area: partitioned by area; 2 slots" in text
+    assert "by area: 2 slots" in text
     assert "30 minutes  3 x 10 minutes" in text
     assert "1 day       4 x 6 hours" in text
     assert "shuffles: 3 an epoch; 8 with one per stateful operator" in text
@@ -66,7 +66,7 @@ def test_explain_before_and_after_the_start(spark: SparkSession, tmp_path: Path)
         topology.explain("html")
     query = topology.start(str(tmp_path / "checkpoint"), slots=3)
     try:
-        assert "area: partitioned by area; 3 slots" in query.explain()
+        assert "by area: 3 slots" in query.explain()
     finally:
         query.stop()
 

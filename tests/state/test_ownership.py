@@ -47,7 +47,6 @@ def test_a_second_owner_in_the_same_process_is_refused(tmp_path: Path) -> None:
     Checkpoint.open(str(tmp_path), 16).close()
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="the owner's description is taken to be JSON unseen")
 def test_a_second_owner_is_refused_whatever_the_file_says(tmp_path: Path) -> None:
     first = Checkpoint.open(str(tmp_path), 16)
     (tmp_path / "owner.json").write_text("{")

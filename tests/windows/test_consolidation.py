@@ -67,7 +67,6 @@ def test_exactly_the_requested_windows_are_results(windows: list[Window], subtra
     assert Counter(g.window for g in plan.granules if g.requested) == Counter(set(windows))
 
 
-@pytest.mark.xfail(strict=True, reason="offsets that differ by a whole slide are taken for different windows")
 def test_the_same_window_asked_for_twice_is_one_result() -> None:
     plan = plan_consolidation([*tumbling("10 minutes"), *tumbling("10 minutes", offset="10 minutes")])
     assert [g.window.label for g in plan.granules if g.requested] == ["10 minutes"]
@@ -137,7 +136,6 @@ def test_helpers_never_make_merges_worse(windows: list[Window], subtractable: bo
     assert plan.merges(span) <= plain.merges(span)
 
 
-@pytest.mark.xfail(strict=True, reason="alignments are sampled at equal distances, which may all suit the helpers")
 def test_helpers_pay_for_every_alignment_of_windows() -> None:
     windows = [Window(26, 1), Window(8, 2), Window(2, 192)]
     plan = plan_consolidation(windows)

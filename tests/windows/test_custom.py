@@ -13,7 +13,7 @@ from rheostat.windows.custom import Custom, FrameFunction, call_over
 from rheostat.windows.merging import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column
 
-VALUE, SIZE = "p.vwap.value", "p.vwap.size"
+VALUE, SIZE = "p.by_stock.vwap.value", "p.by_stock.vwap.size"
 
 
 def total(parts: pl.DataFrame) -> pl.DataFrame:
@@ -126,9 +126,6 @@ def test_functions_do_not_tell_aggregates_apart() -> None:
     assert vwap() == vwap(lambda parts: parts)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="what merge returns is not cast to the declared types, and then cannot be merged"
-)
 def test_merged_partials_have_the_declared_types() -> None:
     def narrow(parts: pl.DataFrame) -> pl.DataFrame:
         return total(parts).with_columns(pl.col("size").cast(pl.Int32))

@@ -71,7 +71,6 @@ def test_nothing_changed_is_nothing_refreshed() -> None:
     assert list(refresh(state, MERGED, plan, partials([], plan, MERGED), None)) == []
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="refresh() fails if no changed row has a home in state")
 @pytest.mark.parametrize(
     ("windows", "time"), [([Window(2, 2)], 0), ([Window(1, 5)], 3)], ids=["dropped late", "between windows"]
 )

@@ -89,4 +89,5 @@ def test_a_single_sketch_passes_through_untouched() -> None:
 
 def test_sketches_of_one_column_have_names_of_their_own() -> None:
     columns = [s.columns for s in (Distinct("x", "string"), Quantile("x"), Frequent("x", "string"))]
-    assert columns == [(Column(f"p.{n}(x)", "binary"),) for n in ("distinct", "quantile", "frequent")]
+    names = ("distinct(x,string,12)", "quantile(x,200)", "frequent(x,string,1000)")
+    assert columns == [(Column(f"p.{n}", "binary"),) for n in names]

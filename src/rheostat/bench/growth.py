@@ -52,7 +52,7 @@ def _measure(keys: int, folder: Path, emit: str) -> dict[str, Any]:
         "keys": keys,
         "epoch_seconds": round(statistics.median(p.seconds for p in steady), 4),
         "worst_epoch_seconds": round(max(p.seconds for p in steady), 4),
-        "slot_seconds": round(statistics.median(max(p.slot_seconds["key"]) for p in steady), 4),
+        "slot_seconds": round(statistics.median(max(p.slot_seconds["by key"]) for p in steady), 4),
         "state_bytes": steady[-1].state_bytes,
         "state_rows": steady[-1].state_rows,
     }

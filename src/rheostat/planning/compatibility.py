@@ -14,6 +14,7 @@ from rheostat.planning.physical import Output, PhysicalPlan, Pin, Table
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Compute
 from rheostat.windows.consolidation import from_json, to_json
+from rheostat.windows.partials import ROWS
 
 
 def pins(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> dict[str, Pin]:
@@ -58,6 +59,8 @@ def check(
                 "use emit='append' as before, or a new checkpoint"
             )
         for column, type_ in new["partials"].items():
+            if column == ROWS:
+                continue  # every table has it
             if column not in old["partials"]:
                 raise CheckpointError(
                     f"operator {name!r} now needs {column}, which its open windows have not kept: "

@@ -17,7 +17,7 @@ from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Compute, Consolidate
 from rheostat.windows.consolidation import ConsolidationPlan, plan_consolidation
 from rheostat.windows.merging import Layout
-from rheostat.windows.partials import ROW_COUNT, Column, Partial
+from rheostat.windows.partials import ROW_COUNT, Column, Partial, quoted
 from rheostat.windows.window import Window
 
 
@@ -114,8 +114,9 @@ class PhysicalPlan:
 
 def plan_physical(graph: Graph, pins: Mapping[str, Pin] | None = None) -> PhysicalPlan:
     """Plan a topology. ``pins`` keeps operators in the tables and shards a checkpoint has for them."""
-    pins = pins or {}
     computes = [n for n in graph.nodes.values() if isinstance(n, Compute)]
+    given = pins or {}
+    pins = {c.name: given[c.name] for c in computes if c.name in given and _fits(graph, c, given[c.name])}
     routes = _routes(graph, computes, pins)
     groups: dict[tuple[object, ...], list[Compute]] = {}
     for compute in computes:
@@ -157,12 +158,11 @@ def _table(graph: Graph, members: Sequence[Compute], route_by: tuple[str, ...], 
     partials: dict[Partial, None] = {ROW_COUNT: None}
     partials.update((p, None) for m in members for a in m.aggregates for p in a.partials)
     layout = Layout(keys, tuple(partials))
-    updating = any(c.emit == "update" for m in members for c in _consolidates(graph, m))
-    windows = _windows(graph, first)
-    if first.name in pins and {g.window for g in pins[first.name].plan.granules if g.requested} == set(windows):
+    updating = any(c.emit == "update" for m in members for c in graph.consolidates_of(m.name))
+    if first.name in pins:
         plan = pins[first.name].plan
     else:
-        plan = plan_consolidation(windows, subtractable=layout.subtractable, panes_only=updating)
+        plan = plan_consolidation(_windows(graph, first), subtractable=layout.subtractable, panes_only=updating)
     outputs = tuple(
         Output(
             c.name,
@@ -173,7 +173,7 @@ def _table(graph: Graph, members: Sequence[Compute], route_by: tuple[str, ...], 
             m.time_type,
         )
         for m in members
-        for c in _consolidates(graph, m)
+        for c in graph.consolidates_of(m.name)
     )
     names = tuple(m.name for m in members)
     return Table(
@@ -224,15 +224,18 @@ def _components(tables: Sequence[Table]) -> tuple[Component, ...]:
 
 def _name(level: int, attributes: tuple[str, ...]) -> str:
     """A name that stays the same for as long as the checkpoint's shards mean the same."""
-    return ("+".join(attributes) or "global") + (f"@{level}" if level else "")
+    by = ", ".join(a if a.isidentifier() else quoted(a) for a in attributes)
+    return (f"by {by}" if by else "global") + (f" @{level}" if level else "")
 
 
 def _windows(graph: Graph, compute: Compute) -> list[Window]:
-    return [w for c in _consolidates(graph, compute) for w in c.windows]
+    return [w for c in graph.consolidates_of(compute.name) for w in c.windows]
 
 
-def _consolidates(graph: Graph, compute: Compute) -> list[Consolidate]:
-    return [n for n in graph.nodes.values() if isinstance(n, Consolidate) and n.upstream == compute.name]
+def _fits(graph: Graph, compute: Compute, pin: Pin) -> bool:
+    """Whether an operator still is what the pin was made for; if not, ``compatibility.check`` says what changed."""
+    requested = {g.window for g in pin.plan.granules if g.requested}
+    return set(pin.route_by) <= set(compute.keys) and requested == set(_windows(graph, compute))
 
 
 def _level(graph: Graph, compute: object) -> int:

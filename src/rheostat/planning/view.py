@@ -54,8 +54,21 @@ class TableView:
     partials: tuple[str, ...]
     made_from: str
     windows: tuple[DerivationView, ...]
-    merges_per_hour: int
-    naive_merges_per_hour: int
+    merges_per_hour: float
+    naive_merges_per_hour: float
+
+
+@dataclass(frozen=True)
+class SinkView:
+    """Where rows go: those of a stream, or those that it kept aside."""
+
+    stream: str
+    aside: bool
+    sink: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.stream} aside" if self.aside else self.stream
 
 
 @dataclass(frozen=True)
@@ -71,7 +84,7 @@ class View:
     operators: tuple[OperatorView, ...]
     components: tuple[ComponentView, ...]
     tables: tuple[TableView, ...]
-    sinks: tuple[tuple[str, str], ...]
+    sinks: tuple[SinkView, ...]
     shuffles: int
     unfused_shuffles: int
 
@@ -104,7 +117,7 @@ def view_of(graph: Graph, plan: PhysicalPlan, routing: Mapping[str, tuple[int, .
         operators,
         components,
         tuple(_table(t) for t in plan.tables.values()),
-        tuple((f"{s.upstream} aside" if s.aside else s.upstream, _sink(s)) for s in graph.sinks),
+        tuple(SinkView(s.upstream, s.aside, _sink(s)) for s in graph.sinks),
         len(plan.tables) + plan.levels,
         len(stateful),
     )
@@ -117,17 +130,16 @@ def as_text(view: View) -> str:
     for o in view.operators:
         where = f"  [{o.component}]" if o.component else ""
         lines.append(f"  {o.name:<{width}}  {o.kind:<11}  {o.detail}{where}")
-    lines += [f"  {stream:<{width}}  sink         {sink}" for stream, sink in view.sinks]
+    lines += [f"  {s.name:<{width}}  sink         {s.sink}" for s in view.sinks]
     lines += ["", "components"]
     for c in view.components:
-        by = ", ".join(c.attributes) or "nothing: one slot"
-        lines.append(f"  {c.name}: partitioned by {by}; {c.slots} slots; {', '.join(c.operators)}")
+        lines.append(f"  {c.name}: {c.slots} slot{'s' if c.slots != 1 else ''}; {', '.join(c.operators)}")
     lines += ["", f"shuffles: {view.shuffles} an epoch; {view.unfused_shuffles} with one per stateful operator"]
     for t in view.tables:
         lines += ["", f"windows of {t.name}: panes of {t.pane}, {t.made_from}; keeps {', '.join(t.partials)}"]
         name_width = max(len(w.window) for w in t.windows)
         lines += [f"  {w.window:<{name_width}}  {w.how}" for w in t.windows]
-        lines.append(f"  {t.merges_per_hour} merges an hour, {t.naive_merges_per_hour} if each came from its panes")
+        lines.append(f"  {t.merges_per_hour:g} merges an hour, {t.naive_merges_per_hour:g} if each came from its panes")
     return "\n".join(lines)
 
 
@@ -139,14 +151,13 @@ def as_mermaid(view: View) -> str:
         if o.component is None:
             lines.append(f'  {ids[o.name]}["{_safe(o.name)}<br/>{o.kind}"]')
     for i, c in enumerate(view.components):
-        by = _safe(", ".join(c.attributes)) or "nothing"
-        lines.append(f'  subgraph c{i}["by {by}"]')
+        lines.append(f'  subgraph c{i}["{_safe(c.name)}"]')
         lines += [f'    {ids[o]}["{_safe(o)}"]' for o in c.operators]
         lines.append("  end")
     lines += [f"  {ids[o.upstream]} --> {ids[o.name]}" for o in view.operators if o.upstream]
-    for i, (stream, sink) in enumerate(view.sinks):
-        lines.append(f'  s{i}[("{_safe(sink)}")]')
-        lines.append(f"  {ids[stream.removesuffix(' aside')]} --> s{i}")
+    for i, s in enumerate(view.sinks):
+        lines.append(f'  s{i}[("{_safe(s.sink)}")]')
+        lines.append(f"  {ids[s.stream]} {'-. aside .->' if s.aside else '-->'} s{i}")
     return "\n".join(lines)
 
 
@@ -162,8 +173,8 @@ def _table(table: Table) -> TableView:
             for i, g in enumerate(plan.granules)
             if i != PANE or g.requested
         ),
-        plan.merges(_HOUR) if _HOUR % plan.pane.size == 0 else plan.merges(24 * _HOUR) // 24,
-        plan.naive_merges(_HOUR) if _HOUR % plan.pane.size == 0 else plan.naive_merges(24 * _HOUR) // 24,
+        round(plan.merge_rate(_HOUR), 1),
+        round(plan.merge_rate(_HOUR, naive=True), 1),
     )
 
 

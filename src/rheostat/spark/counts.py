@@ -13,7 +13,7 @@ from rheostat.spark.lineage import keeps_rows
 from rheostat.spark.specs import PartReport
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
-from rheostat.topology.types import micros_sql
+from rheostat.types import micros_sql
 from rheostat.windows.partials import quoted
 
 Observed = dict[str, int | None]

@@ -20,7 +20,7 @@ from rheostat.spark.specs import PartReport
 from rheostat.spark.stages import EPOCH_CONF, explained
 from rheostat.state.manifest import SourceState
 from rheostat.topology.nodes import Source
-from rheostat.topology.types import micros_sql
+from rheostat.types import micros_sql
 from rheostat.windows.partials import quoted
 
 

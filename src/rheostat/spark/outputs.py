@@ -18,7 +18,7 @@ from rheostat.spark.specs import PartReport
 from rheostat.state.files import Folder
 from rheostat.topology.nodes import Consolidate, Source
 from rheostat.topology.sinks import ParquetSink, Sink
-from rheostat.topology.types import micros_sql
+from rheostat.types import micros_sql
 from rheostat.windows.partials import quoted
 
 
@@ -77,7 +77,7 @@ class EpochOutputs:
     def discard(self) -> None:
         """Delete what was staged for others to read; the epoch is committed."""
         home = self._job.checkpoint.folder / "results"
-        for name in home.names():
+        for name in home.folders():
             home.delete_folder(name)
 
     def _staged(self, stream: str) -> Staged | None:

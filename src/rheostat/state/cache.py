@@ -1,11 +1,12 @@
 """A node's own copies of remote files, shared by every process of the node.
 
 Files never change under their name, so a copy is good for ever. A copy appears by rename, so that another process sees
-all of it or none.
+all of it or none. Any process may delete a copy to make room; one that has it mapped keeps its pages.
 """
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import hashlib
 import os
@@ -19,21 +20,21 @@ CACHE_BYTES = 8 * 1024**3
 """Above this many bytes, the copies that were not used for longest are deleted."""
 
 
-def local_copy(folder: Folder, file: str) -> str:
+def local_copy(folder: Folder, file: str) -> Path:
     """A path under which the file can be memory-mapped on this node."""
     if folder.is_local:
-        return folder.path(file)
+        return Path(folder.path(file))
     home = cache_home() / hashlib.sha256(folder.uri.encode()).hexdigest()[:16]
     copy = home / file
-    if copy.exists():
+    with contextlib.suppress(FileNotFoundError):
         os.utime(copy)
-        return str(copy)
+        return copy
     home.mkdir(parents=True, exist_ok=True)
     temporary = home / f".{file}.{uuid.uuid4().hex}"
     temporary.write_bytes(folder.read(file))
     temporary.replace(copy)
     _make_room(keep=copy)
-    return str(copy)
+    return copy
 
 
 def cache_home() -> Path:
@@ -43,10 +44,15 @@ def cache_home() -> Path:
 
 
 def _make_room(keep: Path) -> None:
-    copies = [(p.stat().st_mtime, p.stat().st_size, p) for p in cache_home().glob("*/*") if p != keep]
-    excess = sum(size for _, size, _ in copies) - CACHE_BYTES
+    copies = []
+    for path in cache_home().glob("*/*"):
+        with contextlib.suppress(FileNotFoundError):  # another process made room at the same time
+            stat = path.stat()
+            copies.append((stat.st_mtime, stat.st_size, path))
+    excess = sum(size for _, size, path in copies if path != keep) - CACHE_BYTES
     for _, size, path in sorted(copies):
         if excess <= 0:
             return
-        path.unlink(missing_ok=True)  # a process that has it mapped keeps its pages
-        excess -= size
+        if path != keep:
+            path.unlink(missing_ok=True)
+            excess -= size

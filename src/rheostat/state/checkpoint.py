@@ -90,7 +90,11 @@ class Checkpoint:
 
     def _read_manifests(self) -> list[Manifest]:
         folder = self.folder / "epochs"
-        names = [n for n in folder.names() if n.endswith(".json")][-self._retain :]
+        names = [n for n in folder.names() if n.endswith(".json")]
+        oldest = file_name(int(names[-1].removesuffix(".json")) - self._retain + 1) if names else ""
+        for stale in [n for n in names if n < oldest]:
+            folder.delete(stale)  # an earlier run retained more
+        names = [n for n in names if n >= oldest]
         manifests = [decode(folder.read(n), f"{folder.uri}/{n}") for n in names]
         for earlier, later in pairwise(manifests):
             if later.epoch != earlier.epoch + 1:
@@ -114,11 +118,11 @@ class Checkpoint:
     def _delete_orphans(self) -> None:
         """Remove what a killed epoch left: segments no manifest mentions, and staged results."""
         kept = _files(self._retained)
-        for table in (self.folder / "state").names():
+        for table in (self.folder / "state").folders():
             for file in self.table_folder(table).names():
                 if (table, file) not in kept:
                     self.table_folder(table).delete(file)
-        for name in (self.folder / "results").names():
+        for name in (self.folder / "results").folders():
             (self.folder / "results").delete_folder(name)
 
 

@@ -2,8 +2,8 @@
 
 Segments are ranked by size. When the segments of one rank come from ``FAN_IN`` epochs, they are read once more and
 written as part of the current epoch; the result usually ranks one higher. So a large segment is never rewritten for the
-sake of a few small ones, a row is rewritten about ``log(rows) / log(FAN_IN)`` times, and what windows no longer need is
-dropped on the way.
+sake of a few small ones, and a row is rewritten about once per rank that its segment climbs (segments of a few hundred
+rows more often, at no cost worth counting). What windows no longer need is dropped on the way.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from rheostat.state.segments import Segment
 
 FAN_IN = 8
-SMALLEST = 4096
+SMALLEST = 512
 """Rows up to which segments count as equally small."""
 
 
 def rank(rows: int) -> int:
     """The size class of a segment.
 
-    >>> rank(10), rank(4096), rank(4097), rank(1_000_000)
-    (0, 0, 1, 3)
+    >>> rank(10), rank(512), rank(513), rank(1_000_000)
+    (0, 0, 1, 4)
     """
     steps, limit = 0, SMALLEST
     while rows > limit:

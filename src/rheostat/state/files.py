@@ -86,6 +86,12 @@ class Folder:
         infos = self.filesystem.get_file_info(selector)
         return sorted(i.base_name for i in infos if hidden or not i.base_name.startswith("."))
 
+    def folders(self) -> list[str]:
+        """Names of the folders in here, sorted. Empty if the folder is not there."""
+        selector = pafs.FileSelector(_open(self.uri)[1], allow_not_found=True)
+        infos = self.filesystem.get_file_info(selector)
+        return sorted(i.base_name for i in infos if i.type == pafs.FileType.Directory)
+
     def exists(self, name: str) -> bool:
         """Whether a file or folder of this name is here."""
         return bool(self.filesystem.get_file_info(self.path(name)).type != pafs.FileType.NotFound)

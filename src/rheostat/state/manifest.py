@@ -89,14 +89,15 @@ def decode(data: bytes, file: str) -> Manifest:
     """The manifest in a file; an error names the file and says how to go on."""
     header, _, body = data.partition(b"\n")
     words = header.split()
-    if len(words) != 5 or words[:2] != [b"rheostat", b"manifest"]:
+    if len(words) != 5 or words[:2] != [b"rheostat", b"manifest"] or not (words[2] + words[4]).isdigit():
         raise CheckpointError(f"{file} is not a manifest; {_advice(file)}")
-    if int(words[2]) > FORMAT:
+    version, size = int(words[2]), int(words[4])
+    if version > FORMAT:
         raise CheckpointError(
-            f"{file} has format {int(words[2])}, and this version of Rheostat reads up to {FORMAT}: "
+            f"{file} has format {version}, and this version of Rheostat reads up to {FORMAT}: "
             "use the version that wrote the checkpoint, or a newer one"
         )
-    if len(body) != int(words[4]) or f"{zlib.crc32(body):08x}".encode() != words[3]:
+    if len(body) != size or f"{zlib.crc32(body):08x}".encode() != words[3]:
         raise CheckpointError(f"manifest {file} is damaged or truncated; {_advice(file)}")
     value = json.loads(body)
     return Manifest(

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -98,14 +97,20 @@ def write_segment(folder: Folder, file: str, table: pa.Table, index: Iterable[tu
 def open_segment(folder: Folder, segment: Segment) -> OpenSegment:
     """Map a segment. An error names the file if it is missing, truncated or not a segment."""
     name = f"{folder.uri}/{segment.file}"
-    try:
+    for last_try in (False, True):
         path = local_copy(folder, segment.file)
-        size = Path(path).stat().st_size
-    except FileNotFoundError:
-        raise CheckpointError(f"segment {name} is missing; {_ADVICE}") from None
-    if size != segment.bytes:
-        raise CheckpointError(f"segment {name} has {size} bytes, not the {segment.bytes} that were written; {_ADVICE}")
-    return _map(path, size, name)
+        try:
+            size = path.stat().st_size
+            if size != segment.bytes:
+                raise CheckpointError(
+                    f"segment {name} has {size} bytes, not the {segment.bytes} that were written; {_ADVICE}"
+                )
+            return _map(str(path), size, name)
+        except FileNotFoundError:
+            # A copy in the node's cache may be deleted by another process that needs room; a second one is fresh.
+            if last_try or folder.is_local:
+                raise CheckpointError(f"segment {name} is missing; {_ADVICE}") from None
+    raise AssertionError("unreachable")
 
 
 @lru_cache(maxsize=512)

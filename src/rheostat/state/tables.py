@@ -15,7 +15,7 @@ import pyarrow as pa
 from rheostat.elastic.routing import shards_of
 from rheostat.state.files import Folder
 from rheostat.state.segments import Key, OpenSegment, Segment, open_segment, write_segment
-from rheostat.topology.types import arrow_type
+from rheostat.types import arrow_type
 from rheostat.windows.merging import HASH, Layout
 
 GRANULE, START = "granule", "start"
@@ -50,6 +50,11 @@ class TableReader:
     owned: npt.NDArray[np.bool_]
 
     @cached_property
+    def _names(self) -> list[str]:
+        """The columns to read; an older segment may have more of them, or others' order."""
+        return [c.name for c in self.layout.columns]
+
+    @cached_property
     def _where(self) -> dict[Key, list[tuple[Segment, OpenSegment]]]:
         """For every granule instance the segments that have rows of it, oldest first."""
         where: dict[Key, list[tuple[Segment, OpenSegment]]] = {}
@@ -81,7 +86,7 @@ class TableReader:
         frames = []
         wanted = hashes.view(np.uint64)
         for _, opened in self._where.get((granule, start), ()):
-            part = opened.slice((granule, start))
+            part = opened.slice((granule, start)).select(self._names)
             have = part.column(HASH).to_numpy().view(np.uint64)
             hits = _ranges(np.searchsorted(have, wanted, side="left"), np.searchsorted(have, wanted, side="right"))
             if len(hits):
@@ -99,7 +104,7 @@ class TableReader:
 
     def _owned_rows(self, segment: Segment, part: pa.Table) -> pl.DataFrame:
         first, last = segment.shards
-        frame = to_polars(part)
+        frame = to_polars(part.select(self._names))
         if self.owned[first : last + 1].all():
             return frame
         shards = shards_of(part.column(HASH).to_numpy(), len(self.owned))

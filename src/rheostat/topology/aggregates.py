@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from rheostat.errors import OperatorError, TopologyError
-from rheostat.topology.types import INTEGERS, Schema, is_key, is_numeric, sum_type
+from rheostat.types import INTEGERS, Schema, arrow_type, is_key, is_numeric, sum_type
 from rheostat.windows.custom import Custom, FrameFunction, call_over
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column, Edge, Extreme, Moments, Partial, Total, quoted
 from rheostat.windows.sketches import Distinct, Frequent, Quantile
@@ -327,6 +327,8 @@ def aggregate(
     """
     if over not in ("polars", "arrow"):
         raise TopologyError(f"aggregate(over={over!r}): functions run over 'polars' or 'arrow'")
+    for type_ in (*partials.values(), result):
+        arrow_type(type_)  # a type that cannot be kept fails here, where it was written
     fields = tuple(Column(name, type_) for name, type_ in partials.items())
     return _UserWritten(partial, merge, finish, tuple(inputs), fields, result, over)
 
@@ -345,7 +347,9 @@ def _where_counted(counted: Total, value: pl.Expr) -> Finish:
 
 def _each(sketch: Partial, estimate: Callable[[bytes], object], dtype: pl.DataType | type[pl.DataType]) -> Finish:
     (column,) = sketch.columns
-    return lambda frame: pl.Series([estimate(blob) for blob in frame[column.name]], dtype=dtype)
+    return lambda frame: pl.Series(
+        [None if blob is None else estimate(blob) for blob in frame[column.name]], dtype=dtype
+    )
 
 
 def _non_null(column: str) -> Total:

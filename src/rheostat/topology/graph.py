@@ -9,7 +9,7 @@ from rheostat.durations import Duration, micros
 from rheostat.errors import TopologyError
 from rheostat.topology.nodes import Compute, Consolidate, Map, Node, SinkNode, Source
 from rheostat.topology.streams import EventTime, Stream
-from rheostat.topology.types import TIMESTAMPS, micros_sql
+from rheostat.types import TIMESTAMPS, micros_sql
 from rheostat.windows.partials import quoted
 
 _KEPT = ("drop", "aside")
@@ -57,6 +57,8 @@ class Graph:
         for option, value in (("late", late), ("nulls", nulls)):
             if value not in _KEPT:
                 raise TopologyError(f"source {name!r}: {option}={value!r} is neither 'drop' nor 'aside'")
+        if micros(slack) < 0:
+            raise TopologyError(f"source {name!r}: slack={slack!r} is negative; rows cannot be waited for backwards")
         arrival_type = types[arrival_time] if arrival_time else None
         self.add(
             Source(name, frame, event_time, types[event_time], micros(slack), arrival_time, arrival_type, late, nulls)
@@ -66,8 +68,8 @@ class Graph:
 
     def add(self, node: Node) -> None:
         """Put an operator into the graph under a name of its own."""
-        if not node.name or "/" in node.name:
-            raise TopologyError(f"an operator needs a name without slashes, not {node.name!r}")
+        if not node.name or node.name in (".", "..") or any(c in node.name for c in "/+"):
+            raise TopologyError(f"an operator needs a name without '/' and '+', not {node.name!r}: it names a folder")
         if node.name in self.nodes:
             raise TopologyError(f"two operators are named {node.name!r}: give every operator a name of its own")
         self.nodes[node.name] = node
@@ -102,6 +104,10 @@ class Graph:
             maps.append(node)
             node = self.nodes[node.upstream]
         return maps[::-1]
+
+    def consolidates_of(self, compute: str) -> list[Consolidate]:
+        """The consolidate operators of a compute operator."""
+        return [n for n in self.nodes.values() if isinstance(n, Consolidate) and n.upstream == compute]
 
     def origin_of(self, name: str) -> Source | Consolidate:
         """The source or consolidate operator whose rows a stream carries, through maps only."""

@@ -21,7 +21,7 @@ from rheostat.topology.nodes import (
     Source,
 )
 from rheostat.topology.sinks import ConsoleSink, ForeachSink, FormatSink, MemorySink, ParquetSink, Sink
-from rheostat.topology.types import Schema, is_key, micros_sql
+from rheostat.types import Schema, is_key, micros_sql
 from rheostat.windows.panes import pane_of
 from rheostat.windows.partials import quoted
 from rheostat.windows.window import Window
@@ -176,12 +176,20 @@ class Computed:
         """
         if emit not in ("append", "update"):
             raise TopologyError(f"operator {name!r}: emit={emit!r} is neither 'append' nor 'update'")
-        flat = tuple(w for given in windows for w in ((given,) if isinstance(given, Window) else given))
-        if not all(isinstance(w, Window) for w in flat):
-            raise TopologyError(f"operator {name!r}: windows come from rh.tumbling(), rh.hopping() or rh.sliding()")
-        pane_of(flat)  # an impossible window set fails here, where it was written
+        flat: list[Window] = []
+        for given in windows:
+            flat += [given] if isinstance(given, Window) else given if isinstance(given, Iterable) else []
+            if not flat or not all(isinstance(w, Window) for w in flat):
+                raise TopologyError(
+                    f"operator {name!r}: windows come from rh.tumbling(), rh.hopping() or rh.sliding(), not {given!r}"
+                )
         graph = self.stream.graph
-        graph.add(Consolidate(name, self.node.name, flat, emit))
+        others = [w for n in graph.consolidates_of(self.node.name) for w in n.windows]
+        try:
+            pane_of([*flat, *others])  # an impossible window set fails here, where it was written
+        except TopologyError as error:
+            raise TopologyError(f"operator {name!r}: {error}") from None
+        graph.add(Consolidate(name, self.node.name, tuple(dict.fromkeys(flat)), emit))
         columns = result_columns(self.node)
         template = self.stream.frame.sparkSession.createDataFrame(
             [], ", ".join(f"{quoted(c)} {t}" for c, t in columns.items())

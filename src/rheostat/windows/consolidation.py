@@ -115,8 +115,24 @@ class ConsolidationPlan:
         """Whether some granule instance ends in ``(before, after]``."""
         return before is None or any(g.window.closing(before, after) for g in self.granules)
 
+    def merge_rate(self, span: int, *, naive: bool = False) -> float:
+        """Partial results merged per ``span`` microseconds, on average over a stream that goes on for ever.
+
+        ``naive`` is the same if every requested window were merged from its panes.
+        """
+        rate = 0.0
+        for i, g in enumerate(self.granules):
+            if naive or i == PANE:
+                pieces = float(g.window.size // self.pane.size) if g.requested else 0.0
+            elif g.running:
+                pieces = len(self.running_step(i, g.window.offset))
+            else:
+                pieces, _ = _average_cover(g.window, {s: self.granules[s].window for s in g.sources})
+            rate += pieces * span / g.window.slide
+        return rate
+
     def merges(self, span: int) -> int:
-        """Partial results merged per ``span`` microseconds of steady stream."""
+        """Partial results merged in the first ``span`` microseconds; all slides must divide it."""
         return sum(
             len(self.running_step(i, start) if g.running else self.cover(i, start)) if g.sources else 1
             for i, g in enumerate(self.granules)
@@ -221,7 +237,9 @@ def _average_cover(window: Window, smaller: dict[int, Window]) -> tuple[float, f
     sampled = min(phases, _PHASES_SAMPLED)
     pieces, sources = 0, frozenset[int]()
     for i in range(sampled):
-        start = window.offset + (i * phases // sampled) * window.slide
+        # Steps of the golden section meet all alignments evenly, whatever divides them.
+        phase = i if sampled == phases else int((i + 1) * phases * 0.6180339887) % phases
+        start = window.offset + phase * window.slide
         count, used = cheapest_sources(start, start + window.size, smaller)
         pieces += count
         sources |= used

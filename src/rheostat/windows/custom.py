@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from rheostat.errors import OperatorError
+from rheostat.types import arrow_type
 from rheostat.windows.partials import Column, Partial
 
 GROUP = "group"
@@ -40,7 +41,7 @@ class Custom(Partial):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(Column(f"p.{self.name}.{f.name}", f.type) for f in self.fields)
+        return tuple(Column(f"p.{self.operator}.{self.name}.{f.name}", f.type) for f in self.fields)
 
     @property
     def sql(self) -> tuple[str, ...]:
@@ -79,10 +80,17 @@ class Custom(Partial):
                 f"the {step} function of aggregate {self.name!r} must return exactly one row per group: "
                 f"it got {frame[GROUP].n_unique()} groups and returned {len(result)} rows",
             )
-        selected: pl.DataFrame = result.select(
-            pl.col(GROUP).cast(pl.UInt32), *(pl.col(f.name).alias(c.name) for c, f in self._pairs)
-        )
-        return selected
+        selected = result.select(GROUP, *(pl.col(f.name).alias(c.name) for c, f in self._pairs)).to_arrow()
+        schema = pa.schema([(GROUP, pa.uint32()), *((c.name, arrow_type(c.type)) for c in self.columns)])
+        try:
+            typed = pl.from_arrow(selected.cast(schema))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise OperatorError(
+                self.operator,
+                f"the {step} function of aggregate {self.name!r} returned other types than declared: {error}",
+            ) from error
+        assert isinstance(typed, pl.DataFrame)
+        return typed
 
 
 def call_over(over: str, function: FrameFunction, frame: pl.DataFrame, operator: str, what: str) -> Any:

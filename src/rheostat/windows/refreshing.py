@@ -46,6 +46,8 @@ def refresh(
         for t in reach
         for frame in state.rows_of(PANE, t, hashes)
     ]
+    if not gathered:
+        return  # everything that changed came too late, or fell between windows
     known = pl.concat(gathered)
     by = layout.key_names or [HASH]
     for number, granule in enumerate(plan.granules):

@@ -26,7 +26,8 @@ class Sketch(Partial):
 
     @property
     def _column(self) -> Column:
-        return Column(f"p.{type(self).__name__.lower()}({self.column})", "binary")
+        settings = ",".join(str(v) for name, v in vars(self).items() if name != "column")
+        return Column(f"p.{type(self).__name__.lower()}({self.column},{settings})", "binary")
 
     @property
     def columns(self) -> tuple[Column, ...]:

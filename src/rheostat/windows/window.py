@@ -30,6 +30,7 @@ class Window:
     def __post_init__(self) -> None:
         if self.size <= 0 or self.slide <= 0:
             raise TopologyError(f"a window needs a positive size and slide, not {self.size} and {self.slide} us")
+        object.__setattr__(self, "offset", self.offset % self.slide)  # a whole slide later is the same window
 
     @property
     def label(self) -> str:
@@ -41,8 +42,8 @@ class Window:
         text = label(self.size)
         if self.slide != self.size:
             text += f" every {label(self.slide)}"
-        if self.offset % self.slide:
-            text += f" from {label(self.offset % self.slide)}"
+        if self.offset:
+            text += f" from {label(self.offset)}"
         return text
 
     @property

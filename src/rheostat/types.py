@@ -48,8 +48,20 @@ def arrow_type(type_: str) -> pa.DataType:
     if match := _ARRAY.fullmatch(type_):
         return pa.list_(pa.field("element", arrow_type(match[1])))
     if match := _STRUCT.fullmatch(type_):
-        return pa.struct([(n, arrow_type(t)) for n, t in (part.split(":", 1) for part in match[1].split(","))])
+        return pa.struct([(n, arrow_type(t)) for n, t in (field.split(":", 1) for field in _fields(match[1]))])
     raise TopologyError(f"columns of type {type_} cannot be kept in state")
+
+
+def _fields(text: str) -> list[str]:
+    """The fields of a struct: split at commas that are not inside another type."""
+    fields, depth = [""], 0
+    for character in text:
+        depth += (character in "<(") - (character in ">)")
+        if character == "," and depth == 0:
+            fields.append("")
+        else:
+            fields[-1] += character
+    return fields
 
 
 def is_numeric(type_: str) -> bool:
