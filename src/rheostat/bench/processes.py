@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ _MEGABYTE = 1_048_576
 
 def run_side(module: str, spec: Mapping[str, Any], timeout: float) -> dict[str, Any]:
     """Run ``python -m module SPEC`` and return the JSON on its last line, with ``peak_rss_mb`` of all its processes."""
+    os.sync()  # what was written before is not this side's to wait for
     process = subprocess.Popen(
         [sys.executable, "-m", module, json.dumps(dict(spec))],
         stdout=subprocess.PIPE,

@@ -42,7 +42,7 @@ class WindowBench:
             say("generating rows")
             Skewed(self.rows, self.files, minutes=self.minutes).write(home / "data")
             # Enough small epochs for the JVM to compile what it will run; the same for both sides.
-            warm_rows, warm_files = max(self.rows // 40, 2_000), 8
+            warm_rows, warm_files = max(self.rows // 8, 2_000), 8
             Skewed(warm_rows, warm_files, minutes=self.minutes, seed=2).write(home / "warm_up")
             sides = {}
             for side in ("native", "rheostat"):

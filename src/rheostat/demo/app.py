@@ -32,6 +32,7 @@ def run_demo(
         ours, avoided = _run_rheostat(spark, rows_per_second, speed, seconds, scratch / "rheostat", console)
         native = None
         if native_seconds > 0:
+            console.print()
             with Live(console=console, refresh_per_second=4) as live:
 
                 def tick(gone: float) -> None:
@@ -39,6 +40,7 @@ def run_demo(
 
                 native = run_native(spark, rows_per_second, speed, native_seconds, scratch / "native", tick)
         spark.stop()
+    console.print()
     console.print(comparison(ours, native, avoided))
     return {"rheostat": ours.to_dict(), "native": native.to_dict() if native else None, "shuffles_avoided": avoided}
 
