@@ -4,6 +4,7 @@
 >>> topology = rh.Topology("lending")
 """
 
+from rheostat.elastic.changes import Change
 from rheostat.errors import (
     CheckpointError,
     CheckpointInUseError,
@@ -32,6 +33,7 @@ from rheostat.topology.aggregates import (
     top_k,
     variance,
 )
+from rheostat.topology.processors import Context, KeyProcessor, list_of, ordered_map, value
 from rheostat.topology.streams import Stream
 from rheostat.windows.window import Window, hopping, sliding, tumbling
 
@@ -39,8 +41,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AVAILABLE_NOW",
+    "Change",
     "CheckpointError",
     "CheckpointInUseError",
+    "Context",
+    "KeyProcessor",
     "OperatorError",
     "Progress",
     "Query",
@@ -57,9 +62,11 @@ __all__ = [
     "first",
     "hopping",
     "last",
+    "list_of",
     "max",
     "mean",
     "min",
+    "ordered_map",
     "quantiles",
     "session",
     "sinks",
@@ -68,5 +75,6 @@ __all__ = [
     "sum",
     "top_k",
     "tumbling",
+    "value",
     "variance",
 ]

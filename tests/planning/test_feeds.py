@@ -6,7 +6,7 @@ import re
 
 from rheostat.elastic.routing import even_routing
 from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, pane_sql, passes, plan_feeds, slot_sql
-from rheostat.planning.physical import PhysicalPlan, Table, plan_physical
+from rheostat.planning.physical import PhysicalPlan, plan_physical
 from rheostat.topology import aggregates as rh
 from rheostat.windows.window import Window, tumbling
 from tests.planning.builders import add, lending
@@ -15,12 +15,12 @@ from tests.topology.builders import loans
 ROUTING = even_routing(4, 2)
 
 
-def part(table: Table) -> str:
-    return slot_sql(4, ROUTING if table.route_by else (0,) * 4, 0 if table.route_by else 2)
-
-
 def sql_of(plan: PhysicalPlan, streams: dict[str, StreamSql]) -> str:
-    return feeds_sql(plan_feeds(plan.tables_at(0), streams), plan.tables, streams, part)
+    def part(table: str) -> str:
+        routed = plan.tables[table].route_by
+        return slot_sql(4, ROUTING if routed else (0,) * 4, 0 if routed else 2)
+
+    return feeds_sql(plan_feeds(plan, 0, streams), plan, streams, part)
 
 
 def test_the_text_of_two_tables() -> None:
@@ -68,16 +68,16 @@ def test_the_only_numbers_are_those_of_the_plan() -> None:
 
 def test_only_streams_with_rows_are_fed() -> None:
     plan = plan_physical(lending())
-    assert plan_feeds(plan.tables_at(0), {}) == []
-    assert [f.table for f in plan_feeds(plan.tables_at(0), {"op1": StreamSql("rows")})] == ["op2+op3", "op4+op5"]
+    assert plan_feeds(plan, 0, {}) == []
+    assert [f.table for f in plan_feeds(plan, 0, {"op1": StreamSql("rows")})] == ["op2+op3", "op4+op5"]
 
 
 def test_rows_are_counted_where_they_are_read_not_where_they_are_rolled_up() -> None:
     plan = plan_physical(lending())
-    feeds = plan_feeds(plan.tables_at(0), {"op1": StreamSql("rows", "arrived")})
+    feeds = plan_feeds(plan, 0, {"op1": StreamSql("rows", "arrived")})
     assert {f.table: f.counted for f in feeds} == {"op2+op3": True, "op4+op5": False}
     assert {f.table: "arrival" in f.columns for f in feeds} == {"op2+op3": True, "op4+op5": False}
-    assert passes(plan.tables_at(0)) == 1
+    assert passes(plan, 0) == 1
 
 
 def test_a_finer_table_carries_what_coarser_ones_need_but_does_not_keep_it() -> None:
@@ -88,7 +88,7 @@ def test_a_finer_table_carries_what_coarser_ones_need_but_does_not_keep_it() -> 
     text = sql_of(plan, {"source": StreamSql("rows")})
     assert "max(`amount`) AS `p.max(amount)`" in text
     assert "max(`p.max(amount)`) AS `p.max(amount)` FROM `partials of fine`" in text
-    fine, coarse = plan_feeds(plan.tables_at(0), {"source": StreamSql("rows")})
+    fine, coarse = plan_feeds(plan, 0, {"source": StreamSql("rows")})
     assert "p.max(amount)" not in fine.columns
     assert "p.max(amount)" in coarse.columns
 
@@ -104,18 +104,18 @@ def test_user_written_aggregates_are_fed_with_rows() -> None:
     stream = loans()
     add(stream, "a", "area", aggregates=user_written("v"))
     plan = plan_physical(stream.graph)
-    feeds = plan_feeds(plan.tables_at(0), {"source": StreamSql("rows")})
+    feeds = plan_feeds(plan, 0, {"source": StreamSql("rows")})
     assert feeds == [
-        Feed(0, "a", False, True, ("hash", "k.area", "start", "max_time", "p.count(*)")),
-        Feed(1, "a", True, False, ("hash", "k.area", "start", "r.cents", "r.grade")),
+        Feed(0, "a", "source", False, True, ("hash", "k.area", "start", "max_time", "p.count(*)")),
+        Feed(1, "a", "source", True, False, ("hash", "k.area", "start", "r.cents", "r.grade")),
     ]
-    assert passes(plan.tables_at(0)) == 2
+    assert passes(plan, 0) == 2
     text = sql_of(plan, {"source": StreamSql("rows")})
     assert "`cents` AS `r.cents`, `grade` AS `r.grade` FROM rows WHERE unix_micros(`ts`) IS NOT NULL" in text
 
 
 def test_columns_travel_under_plain_names() -> None:
-    assert Feed(3, "a", False, True, ("hash", "k.odd name", "p.sum(x)")).wire == ("f3_0", "f3_1", "f3_2")
+    assert Feed(3, "a", "source", False, True, ("hash", "k.odd name", "p.sum(x)")).wire == ("f3_0", "f3_1", "f3_2")
 
 
 def test_odd_column_names_are_quoted() -> None:

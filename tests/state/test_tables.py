@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rheostat.elastic.routing import even_routing, owned, shards_of
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
-from rheostat.state.tables import GRANULE, START, TableReader
-from rheostat.windows.merging import HASH
+from rheostat.state.tables import TableReader
+from rheostat.windows.merging import GRANULE, HASH, START
 from tests.state.builders import LAYOUT, SHARDS, Row, written
 
 IN_TMP = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -73,7 +73,9 @@ def test_times_are_timestamps(role: str) -> None:
     ],
 )
 def test_both_kinds_of_timestamp_place_rows_in_time(type_: str, sql: str) -> None:
-    assert loans(ts=type_).time.sql == sql
+    time = loans(ts=type_).time
+    assert time is not None
+    assert time.sql == sql
 
 
 def test_a_source_is_streaming() -> None:
@@ -147,4 +149,4 @@ def test_a_stream_knows_where_it_comes_from() -> None:
     assert graph.path_to("loans") == []
     assert graph.origin_of("m2").name == "loans"
     assert graph.origin_of("m3").name == "w"
-    assert graph.source_of("m3").name == "loans"
+    assert graph.clock_of("m3") == "loans"

@@ -1,7 +1,8 @@
 """Whether a topology can go on from a checkpoint that an earlier version of it wrote.
 
-Compatible: new operators (they begin now), other maps, sinks, slack, slots; fewer aggregates. Not compatible: anything
-that would make windows already open wrong. What is refused names the operator and the reason.
+Compatible: new operators (they begin now), other maps, sinks, slack, slots; fewer aggregates; state fields that come,
+go or become wider. Not compatible: anything that would make windows already open or state already kept wrong. What is
+refused names the operator and the reason.
 """
 
 from __future__ import annotations
@@ -10,11 +11,19 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from rheostat.errors import CheckpointError
-from rheostat.planning.physical import Output, PhysicalPlan, Pin, Table
+from rheostat.planning.physical import KeyedTable, Output, PhysicalPlan, Pin, Table
 from rheostat.topology.graph import Graph
-from rheostat.topology.nodes import Compute
+from rheostat.topology.nodes import Compute, Process
 from rheostat.windows.consolidation import from_json, to_json
 from rheostat.windows.partials import ROWS
+
+_WIDER = {
+    "tinyint": ("smallint", "int", "bigint"),
+    "smallint": ("int", "bigint"),
+    "int": ("bigint", "double"),
+    "float": ("double",),
+}
+"""For types of state fields, the types they may change to."""
 
 
 def pins(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> dict[str, Pin]:
@@ -22,13 +31,19 @@ def pins(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> dict[str, P
     return {
         name: Pin(entry["table"], tuple(entry["route_by"]), from_json(entry["plan"]))
         for name, entry in recorded.items()
-        if isinstance(graph.nodes.get(name), Compute)
+        if isinstance(graph.nodes.get(name), Compute) and "plan" in entry
     }
 
 
 def record(graph: Graph, plan: PhysicalPlan) -> dict[str, dict[str, Any]]:
-    """What the checkpoint remembers of every compute operator."""
-    return {name: _describe(graph.nodes[name], table) for table in plan.tables.values() for name in table.operators}
+    """What the checkpoint remembers of every operator with state."""
+    windows = {name: _describe(graph.nodes[name], table) for table in plan.tables.values() for name in table.operators}
+    return windows | {table.name: _describe_process(table) for table in plan.keyed.values()}
+
+
+def kept_tables(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> set[str]:
+    """The state tables of the checkpoint that the topology still has operators for."""
+    return {entry["table"] for name, entry in recorded.items() if isinstance(graph.nodes.get(name), (Compute, Process))}
 
 
 def check(
@@ -46,13 +61,19 @@ def check(
             continue
         if name not in current:
             raise CheckpointError(
-                f"operator {name!r} is in the checkpoint but not in the topology, and its open windows would be lost: "
+                f"operator {name!r} is in the checkpoint but not in the topology, and its state would be lost: "
                 f"put it back, or start with drop=[{name!r}]"
             )
         new = current[name]
-        for what in ("source", "keys", "windows"):
+        if ("plan" in old) != ("plan" in new):
+            kinds = [("compute" if "plan" in entry else "process") for entry in (old, new)]
+            raise _incompatible(name, "kind", *kinds)
+        for what in ("source", "keys", *(("windows",) if "plan" in new else ())):
             if old[what] != new[what]:
                 raise _incompatible(name, what, old[what], new[what])
+        if "plan" not in new:
+            _check_fields(name, old["state"], new["state"])
+            continue
         if any(o.emit == "update" for o in _outputs(plan, name)) and not plan.tables[new["table"]].plan.panes_only:
             raise CheckpointError(
                 f"operator {name!r} has not kept the panes that emit='update' needs: "
@@ -68,6 +89,25 @@ def check(
                 )
             if old["partials"][column] != type_:
                 raise _incompatible(name, f"type of {column}", old["partials"][column], type_)
+
+
+def _check_fields(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+    """Fields may come and go. One that stays keeps its type, or gets a wider one that holds every old value."""
+    for field, type_ in new.items():
+        before = old.get(field, type_)
+        if before != type_ and type_ not in _WIDER.get(before, ()):
+            raise _incompatible(name, f"state field {field!r} of type", before, type_)
+
+
+def _describe_process(table: KeyedTable) -> dict[str, Any]:
+    process = table.process
+    return {
+        "table": table.name,
+        "route_by": list(table.route_by),
+        "source": table.source,
+        "keys": [[k, t] for k, t in zip(process.keys, process.key_types, strict=True)],
+        "state": {c.name: c.type for c in process.state},
+    }
 
 
 def _describe(compute: object, table: Table) -> dict[str, Any]:

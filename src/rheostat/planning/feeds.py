@@ -1,4 +1,4 @@
-"""Feeds: what carries partials, or rows for user-written aggregates, to the slots of a level, as Spark SQL.
+"""Feeds: what carries partials, or rows for user-written functions, to the slots of a level, as Spark SQL.
 
 All tables of a level share one exchange, so all feeds are one SELECT. It holds no numbers that change from epoch to
 epoch, so Spark compiles it once, and it is one text, so that the driver need not build it call by call.
@@ -10,14 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rheostat.elastic.routing import shard_sql
-from rheostat.planning.physical import Table
+from rheostat.planning.physical import KeyedTable, PhysicalPlan, Table
 from rheostat.windows.custom import Custom
-from rheostat.windows.merging import HASH
+from rheostat.windows.merging import HASH, START
 from rheostat.windows.partials import Partial, quoted
 from rheostat.windows.window import Window
 
 FEED, PART = "feed", "part"
-START, MAX_TIME, ARRIVAL = "start", "max_time", "arrival"
+SEQUENCE = "sequence"
+"""Column that numbers the rows of a keyed feed in the order in which they arrived."""
+MAX_TIME, ARRIVAL = "max_time", "arrival"
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,11 @@ class StreamSql:
 
 @dataclass(frozen=True)
 class Feed:
-    """One kind of rows on the way to a table: partials, or raw rows for user-written aggregates.
+    """One kind of rows on the way to a table: partials, raw rows for user-written aggregates, or rows for a processor.
 
     Attributes:
         number: which of the level's feeds it is.
+        stream: whose rows it carries.
         raw: rows rather than partials.
         counted: whether its rows stand for the rows of the source, so that counts are taken from it.
         columns: what it carries, in order.
@@ -46,6 +49,7 @@ class Feed:
 
     number: int
     table: str
+    stream: str
     raw: bool
     counted: bool
     columns: tuple[str, ...]
@@ -56,48 +60,60 @@ class Feed:
         return tuple(f"f{self.number}_{i}" for i in range(len(self.columns)))
 
 
-def plan_feeds(tables: Sequence[Table], streams: Mapping[str, StreamSql]) -> list[Feed]:
-    """The feeds of a level, as far as there are rows: partials for every table, rows for user-written aggregates."""
+def plan_feeds(plan: PhysicalPlan, level: int, streams: Mapping[str, StreamSql]) -> list[Feed]:
+    """The feeds of a level, as far as there are rows: partials for every table, rows for user-written functions."""
     feeds: list[Feed] = []
-    for table in tables:
+    for table in plan.tables_at(level):
         if table.upstream not in streams:
             continue
         common = (HASH, *(f"k.{k}" for k in table.keys), START)
         partials = [c.name for p in _partials(table) for c in p.columns]
         counted = table.finer is None
         extra = [MAX_TIME, *([ARRIVAL] if counted and streams[table.upstream].arrival_sql else [])]
-        feeds.append(Feed(len(feeds), table.name, False, counted, (*common, *extra, *partials)))
+        feeds.append(Feed(len(feeds), table.name, table.upstream, False, counted, (*common, *extra, *partials)))
         if custom := _custom(table):
             inputs = dict.fromkeys(f"r.{i}" for c in custom for i in c.inputs)
-            feeds.append(Feed(len(feeds), table.name, True, False, (*common, *inputs)))
+            feeds.append(Feed(len(feeds), table.name, table.upstream, True, False, (*common, *inputs)))
+    for owner in plan.keyed_at(level):
+        process = owner.process
+        for stream, columns in zip(process.upstreams, process.inputs, strict=True):
+            if stream not in streams:
+                continue
+            extra = [SEQUENCE, *([MAX_TIME] if process.clock == "event" and process.ttl else [])]
+            extra += [ARRIVAL] if streams[stream].arrival_sql else []
+            carried = (HASH, *extra, *(f"r.{c.name}" for c in columns))
+            feeds.append(Feed(len(feeds), owner.name, stream, True, False, carried))
     return feeds
 
 
-def passes(tables: Sequence[Table]) -> int:
-    """How often the rows of a source are read to feed these tables."""
-    return sum((t.finer is None) + bool(_custom(t)) for t in tables)
+def passes(plan: PhysicalPlan, level: int) -> int:
+    """How often the rows of a source are read to feed the tables of a level."""
+    keyed = sum(len(t.process.upstreams) for t in plan.keyed_at(level))
+    return keyed + sum((t.finer is None) + bool(_custom(t)) for t in plan.tables_at(level))
 
 
 def feeds_sql(
-    feeds: Sequence[Feed],
-    tables: Mapping[str, Table],
-    streams: Mapping[str, StreamSql],
-    part_sql: Callable[[Table], str],
+    feeds: Sequence[Feed], plan: PhysicalPlan, streams: Mapping[str, StreamSql], part_sql: Callable[[str], str]
 ) -> str:
     """One SELECT with all feeds and the partition each row goes to.
 
     Args:
-        part_sql: SQL of the partition for a table, out of the column ``hash``.
+        part_sql: SQL of the partition for a table, by its name, out of the column ``hash``.
     """
     partials: dict[str, str] = {}
     for feed in feeds:
         if not feed.raw:
-            _define(tables[feed.table], tables, streams, partials)
+            _define(plan.tables[feed.table], plan.tables, streams, partials)
     selects = []
     for feed in feeds:
-        table = tables[feed.table]
-        rows = f"({_raw_rows(table, streams[table.upstream])})" if feed.raw else _name(table)
-        selects.append(_addressed(feed, feeds, table, rows, part_sql(table)))
+        if feed.table in plan.keyed:
+            owner = plan.keyed[feed.table]
+            rows, route_by = f"({_keyed_rows(owner, feed, streams[feed.stream])})", [f"r.{k}" for k in owner.route_by]
+        else:
+            table = plan.tables[feed.table]
+            rows = f"({_raw_rows(table, streams[feed.stream])})" if feed.raw else _name(table)
+            route_by = [f"k.{k}" for k in table.route_by]
+        selects.append(_addressed(feed, feeds, rows, route_by, part_sql(feed.table)))
     definitions = ",\n".join(f"{name} AS ({sql})" for name, sql in partials.items())
     return (f"WITH {definitions}\n" if definitions else "") + "\nUNION ALL\n".join(selects)
 
@@ -170,9 +186,23 @@ def _raw_rows(table: Table, stream: StreamSql) -> str:
     return f"SELECT {', '.join(selected)} FROM {stream.view} WHERE {table.time_sql} IS NOT NULL"
 
 
-def _addressed(feed: Feed, feeds: Sequence[Feed], table: Table, rows: str, part: str) -> str:
+def _keyed_rows(table: KeyedTable, feed: Feed, stream: StreamSql) -> str:
+    """Rows for a processor, numbered in the order of arrival; those without event time are kept aside elsewhere."""
+    process = table.process
+    time_sql = dict(zip(process.upstreams, process.time_sql, strict=True))[feed.stream]
+    made = {SEQUENCE: "monotonically_increasing_id()", ARRIVAL: stream.arrival_sql, MAX_TIME: time_sql or "NULL"}
+    selected = [
+        f"{made[c]} AS {c}" if c in made else f"{quoted(c.removeprefix('r.'))} AS {quoted(c)}"
+        for c in feed.columns
+        if c != HASH
+    ]
+    where = f" WHERE {time_sql} IS NOT NULL" if time_sql else ""
+    return f"SELECT {', '.join(selected)} FROM {stream.view}{where}"
+
+
+def _addressed(feed: Feed, feeds: Sequence[Feed], rows: str, route_by: Sequence[str], part: str) -> str:
     """A feed's columns under the names they travel by, nulls for the others', and the partition."""
-    hashed = f"xxhash64({', '.join(quoted(f'k.{k}') for k in table.route_by)})" if table.route_by else "0L"
+    hashed = f"xxhash64({', '.join(quoted(k) for k in route_by)})" if route_by else "0L"
     selected = [f"{feed.number} AS {FEED}", f"{part} AS {PART}"]
     for other in feeds:
         carried = other is feed

@@ -3,18 +3,19 @@
 A *table* is the state of one or several compute operators with the same stream, keys and windows. A *component* is the
 tables that are routed by the same attributes; each of its slots is one task. A *level* is everything that runs in the
 same stage: its components have slots of their own, but share one exchange. A topology has more than one level only if
-windows are computed over windows.
+an operator with state reads what another one gave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from rheostat.keyed.layout import KeyedLayout, layout_of
 from rheostat.planning.fusion import fuse
 from rheostat.topology.aggregates import Bound
 from rheostat.topology.graph import Graph
-from rheostat.topology.nodes import Compute, Consolidate
+from rheostat.topology.nodes import Compute, Process
 from rheostat.windows.consolidation import ConsolidationPlan, plan_consolidation
 from rheostat.windows.merging import Layout
 from rheostat.windows.partials import ROW_COUNT, Column, Partial, quoted
@@ -50,7 +51,7 @@ class Table:
         name: its folder in the checkpoint.
         operators: the compute operators.
         upstream: the stream they read.
-        source: the source whose watermark closes its windows.
+        source: the source whose watermark closes its windows, or several, joined as ``Graph.clock_of`` names them.
         level: 0 for tables over a source, 1 for windows over windows, and so on.
         keys: key attributes.
         route_by: the attributes whose hash decides the shard; those of the component.
@@ -70,6 +71,24 @@ class Table:
     time_sql: str
     outputs: tuple[Output, ...]
     finer: str | None = None
+
+
+@dataclass(frozen=True)
+class KeyedTable:
+    """The state of a process operator.
+
+    Attributes:
+        name: the operator, and its folder in the checkpoint.
+        source: the clock whose watermark makes timers due.
+        route_by: the attributes whose hash decides the shard: its keys.
+    """
+
+    name: str
+    process: Process
+    source: str
+    level: int
+    route_by: tuple[str, ...]
+    layout: KeyedLayout
 
 
 @dataclass(frozen=True)
@@ -97,6 +116,7 @@ class PhysicalPlan:
 
     tables: Mapping[str, Table]
     components: tuple[Component, ...]
+    keyed: Mapping[str, KeyedTable] = field(default_factory=dict)
 
     @property
     def levels(self) -> int:
@@ -106,6 +126,15 @@ class PhysicalPlan:
     def tables_at(self, level: int) -> list[Table]:
         """The tables of a level."""
         return [t for t in self.tables.values() if t.level == level]
+
+    def keyed_at(self, level: int) -> list[KeyedTable]:
+        """The keyed tables of a level."""
+        return [t for t in self.keyed.values() if t.level == level]
+
+    @property
+    def clocks(self) -> set[str]:
+        """The clocks that tables follow."""
+        return {t.source for t in self.tables.values()} | {t.source for t in self.keyed.values()}
 
     def components_at(self, level: int) -> list[Component]:
         """The components of a level."""
@@ -125,17 +154,25 @@ def plan_physical(graph: Graph, pins: Mapping[str, Pin] | None = None) -> Physic
         groups.setdefault(same, []).append(compute)
     tables = [_table(graph, members, routes[members[0].name], pins) for members in groups.values()]
     tables = [_rolled_up(t, tables) for t in tables]
-    return PhysicalPlan({t.name: t for t in tables}, _components(tables))
+    keyed = [_keyed(graph, n) for n in graph.nodes.values() if isinstance(n, Process)]
+    return PhysicalPlan({t.name: t for t in tables}, _components([*tables, *keyed]), {t.name: t for t in keyed})
+
+
+def _keyed(graph: Graph, process: Process) -> KeyedTable:
+    # Routed by its keys and no fewer: a state row is found by the routing hash.
+    route_by = tuple(sorted(process.keys))
+    clock, level = graph.clock_of(process.name), graph.level_of(process.name)
+    return KeyedTable(process.name, process, clock, level, route_by, layout_of(process))
 
 
 def _routes(graph: Graph, computes: Sequence[Compute], pins: Mapping[str, Pin]) -> dict[str, tuple[str, ...]]:
     """The routing attributes of every compute operator: those its component shares."""
     routes = {name: pin.route_by for name, pin in pins.items()}
-    for level in {_level(graph, c) for c in computes}:
-        fresh = [c for c in computes if _level(graph, c) == level and c.name not in pins]
+    for level in {graph.level_of(c.name) for c in computes}:
+        fresh = [c for c in computes if graph.level_of(c.name) == level and c.name not in pins]
         for compute in fresh:
             # An operator that comes to an old checkpoint joins a component only if that need not change.
-            for pinned in (p.route_by for n, p in pins.items() if _level(graph, graph.nodes[n]) == level):
+            for pinned in (p.route_by for n, p in pins.items() if graph.level_of(n) == level):
                 if pinned and set(pinned) <= set(compute.keys):
                     routes[compute.name] = pinned
         rest = [c for c in fresh if c.name not in routes]
@@ -180,8 +217,8 @@ def _table(graph: Graph, members: Sequence[Compute], route_by: tuple[str, ...], 
         pins[first.name].table if first.name in pins else "+".join(names),
         names,
         first.upstream,
-        graph.source_of(first.upstream).name,
-        _level(graph, first),
+        graph.clock_of(first.upstream),
+        graph.level_of(first.name),
         first.keys,
         route_by,
         layout,
@@ -212,8 +249,8 @@ def _rolled_up(table: Table, tables: Sequence[Table]) -> Table:
     return replace(table, finer=coarsest.name)
 
 
-def _components(tables: Sequence[Table]) -> tuple[Component, ...]:
-    routed: dict[tuple[int, tuple[str, ...]], list[Table]] = {}
+def _components(tables: Sequence[Table | KeyedTable]) -> tuple[Component, ...]:
+    routed: dict[tuple[int, tuple[str, ...]], list[Table | KeyedTable]] = {}
     for table in tables:
         routed.setdefault((table.level, table.route_by), []).append(table)
     return tuple(
@@ -236,15 +273,3 @@ def _fits(graph: Graph, compute: Compute, pin: Pin) -> bool:
     """Whether an operator still is what the pin was made for; if not, ``compatibility.check`` says what changed."""
     requested = {g.window for g in pin.plan.granules if g.requested}
     return set(pin.route_by) <= set(compute.keys) and requested == set(_windows(graph, compute))
-
-
-def _level(graph: Graph, compute: object) -> int:
-    assert isinstance(compute, Compute)
-    level = 0
-    origin = graph.origin_of(compute.upstream)
-    while isinstance(origin, Consolidate):
-        level += 1
-        below = graph.nodes[origin.upstream]
-        assert isinstance(below, Compute)
-        origin = graph.origin_of(below.upstream)
-    return level

@@ -9,7 +9,7 @@ from rheostat.durations import label
 from rheostat.errors import TopologyError
 from rheostat.planning.physical import PhysicalPlan, Table
 from rheostat.topology.graph import Graph, in_order
-from rheostat.topology.nodes import Compute, Consolidate, Map, Node, SinkNode, Source
+from rheostat.topology.nodes import Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
 from rheostat.windows.consolidation import PANE, ConsolidationPlan
 
 _HOUR = 3_600_000_000
@@ -22,7 +22,7 @@ class OperatorView:
     name: str
     kind: str
     detail: str
-    upstream: str | None
+    upstreams: tuple[str, ...]
     component: str | None
 
 
@@ -101,6 +101,7 @@ def view_of(graph: Graph, plan: PhysicalPlan, routing: Mapping[str, tuple[int, .
     """The view of a planned topology."""
     component_of = {t: c.name for c in plan.components for t in c.tables}
     runs_in = {o: component_of[t.name] for t in plan.tables.values() for o in _operators(t)}
+    runs_in |= {name: component_of[name] for name in plan.keyed}
     operators = tuple(_operator(n, runs_in.get(n.name)) for n in in_order(graph.nodes.values()))
     components = tuple(
         ComponentView(
@@ -111,7 +112,7 @@ def view_of(graph: Graph, plan: PhysicalPlan, routing: Mapping[str, tuple[int, .
         )
         for c in plan.components
     )
-    stateful = [n for n in graph.nodes.values() if isinstance(n, (Compute, Consolidate))]
+    stateful = [n for n in graph.nodes.values() if isinstance(n, (Compute, Consolidate, Process))]
     return View(
         graph.name,
         operators,
@@ -154,7 +155,7 @@ def as_mermaid(view: View) -> str:
         lines.append(f'  subgraph c{i}["{_safe(c.name)}"]')
         lines += [f'    {ids[o]}["{_safe(o)}"]' for o in c.operators]
         lines.append("  end")
-    lines += [f"  {ids[o.upstream]} --> {ids[o.name]}" for o in view.operators if o.upstream]
+    lines += [f"  {ids[upstream]} --> {ids[o.name]}" for o in view.operators for upstream in o.upstreams]
     for i, s in enumerate(view.sinks):
         lines.append(f'  s{i}[("{_safe(s.sink)}")]')
         lines.append(f"  {ids[s.stream]} {'-. aside .->' if s.aside else '-->'} s{i}")
@@ -200,18 +201,22 @@ def _operators(table: Table) -> list[str]:
 
 
 def _operator(node: Node, component: str | None) -> OperatorView:
+    kind = type(node).__name__.lower()
+    return OperatorView(node.name, kind, _detail(node), upstreams_of(node), component)
+
+
+def _detail(node: Node) -> str:
     if isinstance(node, Source):
-        detail = f"by {node.event_time}, slack {label(node.slack)}"
-        return OperatorView(node.name, "source", detail, None, component)
+        return f"by {node.event_time}, slack {label(node.slack)}"
     if isinstance(node, Map):
-        how = "Python over Arrow batches" if node.python else "Spark expressions"
-        return OperatorView(node.name, "map", how, node.upstream, component)
+        return "Python over Arrow batches" if node.python else "Spark expressions"
     if isinstance(node, Compute):
-        by = ", ".join(node.keys) or "nothing"
-        aggregates = ", ".join(a.name for a in node.aggregates)
-        return OperatorView(node.name, "compute", f"by {by}: {aggregates}", node.upstream, component)
-    windows = ", ".join(w.label for w in node.windows)
-    return OperatorView(node.name, "consolidate", f"{windows} ({node.emit})", node.upstream, component)
+        return f"by {', '.join(node.keys) or 'nothing'}: {', '.join(a.name for a in node.aggregates)}"
+    if isinstance(node, Process):
+        how = "key by key" if node.per_key else f"over {node.over} frames"
+        kept = ", ".join(c.name for c in node.state) or "nothing"
+        return f"by {', '.join(node.keys)}, {how}; keeps {kept}"
+    return f"{', '.join(w.label for w in node.windows)} ({node.emit})"
 
 
 def _sink(node: SinkNode) -> str:

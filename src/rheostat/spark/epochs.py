@@ -6,10 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+import numpy as np
 from pyspark.sql import DataFrame
 
+from rheostat.elastic.balancing import imbalance
 from rheostat.errors import CheckpointError
 from rheostat.planning.feeds import StreamSql, passes
+from rheostat.spark.clocks import batch_time, with_clocks
 from rheostat.spark.counts import Counts, Observed
 from rheostat.spark.job import Job
 from rheostat.spark.levels import EpochSetting, EpochState, Level
@@ -22,6 +25,9 @@ from rheostat.state.manifest import SourceState
 from rheostat.topology.nodes import Source
 from rheostat.types import micros_sql
 from rheostat.windows.partials import quoted
+
+_CHANGES = 100
+"""How many changes of routing a manifest remembers."""
 
 
 class EpochRunner:
@@ -79,9 +85,10 @@ class _Epoch:
         self._observed: dict[str, Observed] = {}
         self._rows = EpochRows(job.graph, batch)
         self._outputs = EpochOutputs(job, epoch, self._rows)
+        self._turn = job.control.turn(epoch)
 
     def run(self) -> None:
-        """One epoch, in this order:
+        """One epoch, in this order. It began when the routing was fixed, which may differ from the last epoch's.
 
         1. Level by level: take partials in, move the watermark, close windows into staged results.
         2. Write the sinks, which are idempotent by epoch.
@@ -94,8 +101,16 @@ class _Epoch:
 
     def _run(self) -> None:
         job = self._job
-        before = {s.name: self._manifest.watermarks.get(s.name) for s in job.sources}
-        setting = EpochSetting(self._epoch, self._rows.spark, before, job.routing, self._outputs.staging)
+        before = with_clocks({s.name: self._manifest.watermarks.get(s.name) for s in job.sources}, job.plan.clocks)
+        setting = EpochSetting(
+            self._epoch,
+            self._rows.spark,
+            before,
+            self._turn.routing,
+            self._outputs.staging,
+            self._turn.moved,
+            self._processing_time(),
+        )
         counts, after = {s.name: Counts() for s in job.sources}, before
         self._prepare()
         for number in range(max(job.plan.levels, 1)):
@@ -117,10 +132,10 @@ class _Epoch:
 
     def _prepare(self) -> None:
         """Keep the rows in memory if they are read more than once, and count them where they must be."""
-        graph, tables = self._job.graph, self._job.plan.tables_at(0)
+        graph, reads = self._job.graph, passes(self._job.plan, 0)
         plain = [s for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)]
         observed = {n: c for n, c in self._job.counters.items() if c.must_observe}
-        if passes(tables) + len(plain) > 1 or len(self._job.sources) > 1 or not tables:
+        if reads + len(plain) > 1 or len(self._job.sources) > 1 or reads == 0:
             self._rows.keep()
             self._observed = {name: counter.count(self._rows.stream(name)) for name, counter in observed.items()}
         else:
@@ -130,7 +145,8 @@ class _Epoch:
     def _streams(self, level: Level) -> dict[str, StreamSql]:
         """The rows that the tables of a level read, as far as there are some."""
         streams = {}
-        for upstream in dict.fromkeys(t.upstream for t in level.tables):
+        read = [t.upstream for t in level.tables] + [u for t in level.keyed for u in t.process.upstreams]
+        for upstream in dict.fromkeys(read):
             origin = self._job.graph.origin_of(upstream)
             if isinstance(origin, Source):
                 arrival = None
@@ -147,7 +163,14 @@ class _Epoch:
         for source in self._job.sources:
             seen = self._source_state(source.name, counts[source.name]).watermark(source.slack)
             after[source.name] = max((w for w in (before[source.name], seen) if w is not None), default=None)
-        return after
+        return with_clocks(after, self._job.plan.clocks)
+
+    def _processing_time(self) -> int | None:
+        """When Spark began the epoch, if any state expires by it; from Spark's log, so that a repetition has the same."""
+        if not any(t.process.ttl and t.process.clock == "processing" for t in self._job.plan.keyed.values()):
+            return None
+        began = batch_time(self._job.checkpoint.folder / "spark" / "offsets", self._epoch)
+        return max(began, self._manifest.totals.get("processing_time", began))
 
     def _source_state(self, name: str, counts: Counts) -> SourceState:
         old = self._manifest.sources.get(name, SourceState())
@@ -163,16 +186,22 @@ class _Epoch:
         job = self._job
         self._state.expire(job.plan.tables, after)
         totals = Counter(self._manifest.totals)
+        if (began := self._processing_time()) is not None:
+            totals["processing_time"] = began
         totals.update(rows=sum(c.rows for c in counts.values()), results=sum(self._outputs.counts.values()))
+        job.control.observe(self._state.reports)
+        changes = [*self._manifest.changes, *(c.to_json() for c in self._turn.changes)]
         job.checkpoint.commit(
             self._manifest.at(
                 self._epoch,
                 topology=job.recorded,
                 sources={n: self._source_state(n, c) for n, c in counts.items()},
                 watermarks=dict(after),
-                routing=dict(job.routing),
+                routing=dict(self._turn.routing),
                 tables=self._state.segments,
                 totals=dict(totals),
+                loads={n: loads.to_pairs() for n, loads in job.control.loads.items()},
+                changes=tuple(changes[-_CHANGES:]),
             )
         )
         self._outputs.discard()
@@ -196,15 +225,27 @@ class _Epoch:
             seconds=time.perf_counter() - self._began,
             steps=self._steps,
             slot_seconds=self._slot_seconds(reports),
+            imbalance=self._imbalance(reports),
+            hottest=self._job.control.hottest,
+            changes=self._turn.changes,
+            fetched_bytes=sum(r.fetched for r in reports),
+            migrated_bytes=sum(r.migrated for r in reports),
             latency=latency_of(arrivals, time.time() * 1e6),
         )
 
     def _slot_seconds(self, reports: Iterable[PartReport]) -> dict[str, list[float]]:
         seconds: dict[str, list[float]] = {}
         for report in reports:
-            slots = max(self._job.routing[report.component]) + 1
+            slots = max(self._turn.routing[report.component]) + 1
             seconds.setdefault(report.component, [0.0] * slots)[report.slot] += report.seconds
         return seconds
+
+    def _imbalance(self, reports: Iterable[PartReport]) -> dict[str, float]:
+        useful: dict[str, list[float]] = {}
+        for report in reports:
+            slots = max(self._turn.routing[report.component]) + 1
+            useful.setdefault(report.component, [0.0] * slots)[report.slot] += sum(report.shards.values())
+        return {name: round(imbalance(np.array(seconds)), 3) for name, seconds in useful.items()}
 
     def _step(self, name: str) -> None:
         """Note how long a step took, and let tests interfere."""

@@ -1,4 +1,4 @@
-"""A job: everything about a running query that does not change from epoch to epoch."""
+"""A job: everything an epoch needs to know about the query it belongs to."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from rheostat.planning.physical import PhysicalPlan
+from rheostat.spark.control import Control
 from rheostat.spark.counts import SourceCounter
 from rheostat.spark.progress import Progress
 from rheostat.state.checkpoint import Checkpoint
@@ -24,15 +25,15 @@ class Job:
     """What an epoch needs to know.
 
     Attributes:
-        recorded: what the checkpoint is to remember of every compute operator.
-        routing: per component, the slot of every shard.
+        recorded: what the checkpoint is to remember of every operator with state.
+        control: the routing, which changes from epoch to epoch.
     """
 
     graph: Graph
     plan: PhysicalPlan
     checkpoint: Checkpoint
     recorded: Mapping[str, Mapping[str, Any]]
-    routing: Mapping[str, tuple[int, ...]]
+    control: Control
     on_progress: Callable[[Progress], None]
     probe: Probe
 

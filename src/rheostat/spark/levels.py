@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
+from rheostat.keyed.layout import WAKE
 from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, plan_feeds, slot_sql
-from rheostat.planning.physical import Component, PhysicalPlan, Table
+from rheostat.planning.physical import Component, KeyedTable, PhysicalPlan, Table
 from rheostat.spark.counts import Observed
-from rheostat.spark.specs import PartReport, StageSpec, TableSpec
+from rheostat.spark.specs import KeyedSpec, PartReport, StageSpec, TableSpec
 from rheostat.spark.stages import run_close, run_ingest
 from rheostat.state import compaction
 from rheostat.state.files import Folder
@@ -37,6 +38,8 @@ class EpochState:
     def expire(self, tables: Mapping[str, Table], watermarks: Mapping[str, int | None]) -> None:
         """Drop segments of which no window will ever read anything."""
         for name, segments in self.segments.items():
+            if name not in tables:
+                continue
             plan, watermark = tables[name].plan, watermarks[tables[name].source]
             if watermark is not None:
                 self.segments[name] = tuple(
@@ -49,9 +52,11 @@ class EpochSetting:
     """What all stages of an epoch share.
 
     Attributes:
-        before: per source, the watermark up to which windows have been closed.
+        before: per clock, the watermark up to which windows have been closed and timers called.
         routing: per component, the slot of every shard.
-        staging: per consolidate operator whose results are read, where they go.
+        staging: per operator whose results are read, where they go.
+        moved: per component, the shards that belong to another slot than in the epoch before.
+        processing_time: when Spark began the epoch, in microseconds; the same if the epoch is repeated.
     """
 
     epoch: int
@@ -59,6 +64,12 @@ class EpochSetting:
     before: Mapping[str, int | None]
     routing: Mapping[str, tuple[int, ...]]
     staging: Mapping[str, Folder]
+    moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    processing_time: int | None = None
+
+    def now(self, table: KeyedTable) -> int | None:
+        """What a table's time to live is measured by."""
+        return self.before[table.source] if table.process.clock == "event" else self.processing_time
 
 
 @dataclass(frozen=True)
@@ -75,6 +86,10 @@ class Level:
         return self.plan.tables_at(self.number)
 
     @property
+    def keyed(self) -> list[KeyedTable]:
+        return self.plan.keyed_at(self.number)
+
+    @property
     def components(self) -> list[Component]:
         return self.plan.components_at(self.number)
 
@@ -82,7 +97,7 @@ class Level:
         self, setting: EpochSetting, streams: Mapping[str, StreamSql], state: EpochState
     ) -> tuple[list[PartReport], dict[str, Observed]]:
         """Aggregate rows to partials in the JVM and let every slot write its own; also what was observed on the way."""
-        feeds = plan_feeds(self.tables, streams)
+        feeds = plan_feeds(self.plan, self.number, streams)
         fold = {t.name: compaction.choose(state.segments.get(t.name, ())) for t in self.tables}
         specs = {}
         for table in self.tables:
@@ -91,14 +106,21 @@ class Level:
             specs[table.name] = TableSpec(
                 table, self.folder_of(table.name), reads, fold[table.name], before=setting.before[table.source]
             )
-        spec = self._spec(setting, self.components, specs, feeds)
-        sql = feeds_sql(feeds, self.plan.tables, streams, self._part_sql(spec))
+        keyed = {}
+        for owner in self.keyed:
+            segments = state.segments.get(owner.name, ())
+            fold[owner.name] = compaction.choose_newest(segments)
+            before, now = setting.before[owner.source], setting.now(owner)
+            folder = self.folder_of(owner.name)
+            keyed[owner.name] = KeyedSpec(owner, folder, segments, fold[owner.name], before, now=now)
+        spec = self._spec(setting, self.components, specs, keyed, feeds)
+        sql = feeds_sql(feeds, self.plan, streams, self._part_sql(spec))
         reports, observed = run_ingest(setting.spark.sql(sql), spec)
         state.add(reports, fold)
         return reports, observed
 
     def close(self, setting: EpochSetting, after: Mapping[str, int | None], state: EpochState) -> list[PartReport]:
-        """Close the windows of tables that have some to close; nothing runs if there are none."""
+        """Close windows that have ended and call timers that are due; nothing runs if there are none."""
         specs = {}
         for table in self.tables:
             before, until = setting.before[table.source], after[table.source]
@@ -106,10 +128,17 @@ class Level:
             if until is not None and segments and table.plan.closes_any(before, until):
                 folder = self.folder_of(table.name)
                 specs[table.name] = TableSpec(table, folder, segments, before=before, after=until)
-        closing = [c for c in self.components if any(t in specs for t in c.tables)]
+        keyed = {}
+        for owner in self.keyed:
+            before, until = setting.before[owner.source], after[owner.source]
+            segments = state.segments.get(owner.name, ())
+            if until is not None and _any_due(segments, before, until):
+                folder = self.folder_of(owner.name)
+                keyed[owner.name] = KeyedSpec(owner, folder, segments, (), before, until, setting.now(owner))
+        closing = [c for c in self.components if any(t in specs or t in keyed for t in c.tables)]
         if not closing:
             return []
-        reports = run_close(setting.spark, self._spec(setting, closing, specs, []))
+        reports = run_close(setting.spark, self._spec(setting, closing, specs, keyed, []))
         state.add(reports, {})
         return reports
 
@@ -118,6 +147,7 @@ class Level:
         setting: EpochSetting,
         components: Sequence[Component],
         specs: Mapping[str, TableSpec],
+        keyed: Mapping[str, KeyedSpec],
         feeds: Sequence[Feed],
     ) -> StageSpec:
         routing = setting.routing
@@ -126,15 +156,24 @@ class Level:
             tuple((c.name, slot) for c in components for slot in range(max(routing[c.name]) + 1)),
             {c.name: routing[c.name] for c in components},
             {c.name: tuple(specs[t] for t in c.tables if t in specs) for c in components},
+            {c.name: tuple(keyed[t] for t in c.tables if t in keyed) for c in components},
             tuple(feeds),
             setting.staging,
+            setting.moved,
         )
 
-    def _part_sql(self, spec: StageSpec) -> Callable[[Table], str]:
+    def _part_sql(self, spec: StageSpec) -> Callable[[str], str]:
         first = {c: spec.parts.index((c, 0)) for c in spec.routing}
+        component_of = {t: c.name for c in self.components for t in c.tables}
 
-        def part(table: Table) -> str:
-            component = spec.component_of(table.name)
+        def part(table: str) -> str:
+            component = component_of[table]
             return slot_sql(self.shards, spec.routing[component], first[component])
 
         return part
+
+
+def _any_due(segments: Sequence[Segment], before: int | None, until: int) -> bool:
+    """Whether some key may have a timer in ``(before, until]``, by the spans of the segments."""
+    spans = [s.spans[WAKE] for s in segments if WAKE in s.spans]
+    return any(first <= until and (before is None or last > before) for first, last in spans)

@@ -16,7 +16,7 @@ from rheostat.spark.rows import EpochRows
 from rheostat.spark.sinks import Staged, staging_folder, write_sinks
 from rheostat.spark.specs import PartReport
 from rheostat.state.files import Folder
-from rheostat.topology.nodes import Consolidate, Source
+from rheostat.topology.nodes import Consolidate, Process, Source
 from rheostat.topology.sinks import ParquetSink, Sink
 from rheostat.types import micros_sql
 from rheostat.windows.partials import quoted
@@ -26,7 +26,7 @@ class EpochOutputs:
     """The results of one epoch on their way out.
 
     Attributes:
-        staging: for every consolidate operator whose results anybody reads, the folder tasks write them to.
+        staging: for every operator whose results anybody reads, the folder tasks write them to.
     """
 
     def __init__(self, job: Job, epoch: int, rows: EpochRows) -> None:
@@ -34,16 +34,17 @@ class EpochOutputs:
         self._epoch = epoch
         self._rows = rows
         read = [t.upstream for t in job.plan.tables.values()] + [s.upstream for s in job.graph.sinks]
+        read += [upstream for t in job.plan.keyed.values() for upstream in t.process.upstreams]
         origins = {job.graph.origin_of(stream).name for stream in read}
         self.staging = {
             n.name: self._folder(n.name, job.sinks_of(n.name))
             for n in job.graph.nodes.values()
-            if isinstance(n, Consolidate) and n.name in origins
+            if isinstance(n, (Consolidate, Process)) and n.name in origins
         }
 
     @property
     def counts(self) -> dict[str, int]:
-        """Result rows per consolidate operator."""
+        """Result rows per operator."""
         return {name: staged.rows for name, staged in self._rows.results.items()}
 
     def stage(self, reports: Iterable[PartReport]) -> None:
@@ -83,10 +84,10 @@ class EpochOutputs:
     def _staged(self, stream: str) -> Staged | None:
         """A stream's rows: as tasks left them, or, for a stream behind maps, as Spark writes them."""
         origin = self._job.graph.origin_of(stream)
-        if stream == origin.name and isinstance(origin, Consolidate):
-            return self._rows.results.get(stream)
-        if isinstance(origin, Consolidate) and origin.name not in self._rows.results:
-            return None
+        if isinstance(origin, Source):
+            return _written(self._rows.stream(stream), self._folder(stream, self._job.sinks_of(stream)))
+        if stream == origin.name or origin.name not in self._rows.results:
+            return self._rows.results.get(origin.name)
         return _written(self._rows.stream(stream), self._folder(stream, self._job.sinks_of(stream)))
 
     def _keep_aside(self, source: Source, watermark: int | None, *, late: bool, nulls: bool) -> None:
@@ -109,6 +110,8 @@ class EpochOutputs:
 
 
 def _schema_of(plan: PhysicalPlan, operator: str) -> str:
+    if operator in plan.keyed:
+        return ", ".join(f"{quoted(c.name)} {c.type}" for c in plan.keyed[operator].process.schema)
     table, output = next((t, o) for t in plan.tables.values() for o in t.outputs if o.operator == operator)
     types = {c.name.removeprefix("k."): c.type for c in table.layout.keys}
     return ", ".join(f"{quoted(n)} {t}" for n, t in result_schema(output, types).items())

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.elastic.changes import Change
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -18,10 +20,15 @@ class Progress:
         late: rows that missed a window; ``dropped`` of them missed every one.
         nulls: rows without event time.
         partials: partials that were taken in; rows are aggregated to these before they reach a slot.
-        results: result rows per consolidate operator.
+        results: result rows per operator that gives some.
         seconds: how long the epoch took, up to its commit.
         steps: the same by step.
         slot_seconds: per component, how long each slot worked.
+        imbalance: per component, the busiest slot's useful seconds over the mean.
+        hottest: per component, its busiest key and that key's share of the work, where keys are told apart.
+        changes: what changed in the routing for this epoch.
+        fetched_bytes: bytes of state that nodes copied from the checkpoint; none where it is on their own disk.
+        migrated_bytes: those of them that were copied because shards moved between slots.
         latency: p50, p99 and maximum of commit time minus arrival time; None without an arrival-time column.
     """
 
@@ -38,6 +45,11 @@ class Progress:
     seconds: float = 0.0
     steps: Mapping[str, float] = field(default_factory=dict)
     slot_seconds: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    imbalance: Mapping[str, float] = field(default_factory=dict)
+    hottest: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    changes: Sequence[Change] = ()
+    fetched_bytes: int = 0
+    migrated_bytes: int = 0
     latency: Mapping[str, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:

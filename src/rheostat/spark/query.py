@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from rheostat.elastic.balancing import THRESHOLD
 from rheostat.errors import RheostatError
-from rheostat.planning.view import View
+from rheostat.planning.view import View, view_of
 from rheostat.spark.epochs import EpochRunner
+from rheostat.spark.job import Job
 from rheostat.spark.progress import Progress
 from rheostat.spark.stages import explained
-from rheostat.state.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -42,23 +43,42 @@ class Status:
 class Query:
     """Handle of a running query."""
 
-    def __init__(
-        self,
-        name: str,
-        spark_query: StreamingQuery,
-        runner: EpochRunner,
-        checkpoint: Checkpoint,
-        view: View,
-        history: deque[Progress],
-    ) -> None:
-        self.name = name
+    def __init__(self, spark_query: StreamingQuery, runner: EpochRunner, job: Job, history: deque[Progress]) -> None:
+        self.name = job.graph.name
         self._runner = runner
-        self.view = view
+        self._job = job
         self._spark_query = spark_query
-        self._checkpoint = checkpoint
+        self._checkpoint = job.checkpoint
         self._history = history
         self._ended = threading.Event()
-        threading.Thread(target=self._watch, name=f"rheostat-{name}", daemon=True).start()
+        threading.Thread(target=self._watch, name=f"rheostat-{self.name}", daemon=True).start()
+
+    @property
+    def view(self) -> View:
+        """How the query runs, as plain values."""
+        return view_of(self._job.graph, self._job.plan, self._job.control.routing)
+
+    @property
+    def routing(self) -> dict[str, tuple[int, ...]]:
+        """Per component, the slot of every shard in the newest epoch."""
+        return self._job.control.routing
+
+    def rescale(self, slots: int, component: str | None = None) -> None:
+        """Use another number of slots from the next epoch on, without a stop.
+
+        Args:
+            slots: how many, between one and the number of shards.
+            component: only in this one; in every component that has keys by default. ``explain`` names them.
+        """
+        self._job.control.rescale(slots, component)
+
+    def rebalance(self, component: str | None = None, threshold: float = THRESHOLD) -> None:
+        """Move shards from the most to the least loaded slots at the next epoch (Elasticutor section 3.1).
+
+        Args:
+            threshold: how much more than the mean the busiest slot may have.
+        """
+        self._job.control.rebalance(threshold, component)
 
     @property
     def is_active(self) -> bool:

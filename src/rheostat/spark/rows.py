@@ -32,7 +32,7 @@ class EpochRows:
     """The rows of every stream in one epoch.
 
     Attributes:
-        results: what consolidate operators gave in this epoch, for streams that begin with them.
+        results: what operators with state gave in this epoch, for streams that begin with them.
     """
 
     def __init__(self, graph: Graph, batch: DataFrame) -> None:

@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from rheostat.planning.feeds import Feed
-from rheostat.planning.physical import Table
+from rheostat.planning.physical import KeyedTable, Table
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
 
@@ -34,6 +37,27 @@ class TableSpec:
 
 
 @dataclass(frozen=True)
+class KeyedSpec:
+    """A keyed table in one epoch.
+
+    Attributes:
+        segments: all live segments, those to be folded among them.
+        fold: those to be folded into this epoch's segment.
+        before: the watermark up to which timers have been called; None before the first.
+        after: the watermark up to which to call them now; None while rows are taken in.
+        now: what time to live is measured by.
+    """
+
+    table: KeyedTable
+    folder: Folder
+    segments: tuple[Segment, ...]
+    fold: tuple[Segment, ...] = ()
+    before: int | None = None
+    after: int | None = None
+    now: int | None = None
+
+
+@dataclass(frozen=True)
 class StageSpec:
     """A stage of an epoch.
 
@@ -41,19 +65,19 @@ class StageSpec:
         parts: for every task, the component and the slot it works for.
         routing: per component, the slot of every shard.
         tables: per component, its tables.
-        staging: per consolidate operator, where result files go.
+        keyed: per component, its keyed tables.
+        staging: per operator with results, where result files go.
+        moved: per component, the shards that belong to another slot than in the epoch before.
     """
 
     epoch: int
     parts: tuple[tuple[str, int], ...]
     routing: Mapping[str, tuple[int, ...]]
     tables: Mapping[str, tuple[TableSpec, ...]]
+    keyed: Mapping[str, tuple[KeyedSpec, ...]]
     feeds: tuple[Feed, ...]
     staging: Mapping[str, Folder]
-
-    def component_of(self, table: str) -> str:
-        """The component a table belongs to."""
-        return next(c for c, tables in self.tables.items() if any(t.table.name == table for t in tables))
+    moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass
@@ -81,13 +105,43 @@ class ResultFile:
 
 @dataclass
 class PartReport:
-    """What a task did."""
+    """What a task did.
+
+    Attributes:
+        seconds: how long it worked, without waiting for rows.
+        shards: the same by shard, where work can be told apart: useful seconds.
+        hottest: shard, key and share of the task's work of its busiest key; None if it is not known.
+        fetched: bytes copied from the checkpoint to the node's cache; ``migrated`` of them because shards moved here.
+    """
 
     component: str
     slot: int
     seconds: float = 0.0
     tables: dict[str, TableReport] = field(default_factory=dict)
     results: list[ResultFile] = field(default_factory=list)
+    shards: dict[int, float] = field(default_factory=dict)
+    hottest: tuple[int, str, float] | None = None
+    fetched: int = 0
+    migrated: int = 0
+
+    def spend(
+        self, shards: npt.NDArray[np.int64], seconds: float, measured: npt.NDArray[np.float64] | None = None
+    ) -> None:
+        """Count seconds towards the shards of rows: what was measured by shard, and the rest by rows."""
+        if not len(shards):
+            return
+        rows = np.bincount(shards)
+        known = 0.0 if measured is None else float(measured.sum())
+        spread = rows * (max(seconds - known, 0.0) / len(shards))
+        if measured is not None:
+            spread = spread + measured[: len(spread)]
+        for shard in np.flatnonzero(spread):
+            self.shards[int(shard)] = self.shards.get(int(shard), 0.0) + round(float(spread[shard]), 7)
+
+    def note_hottest(self, found: tuple[int, str, float]) -> None:
+        """Remember the busiest key of the busiest operator."""
+        if self.hottest is None or found[2] > self.hottest[2]:
+            self.hottest = found
 
     def to_json(self) -> str:
         """As a line that travels through Spark."""
@@ -99,7 +153,19 @@ class PartReport:
         value = json.loads(text)
         tables = {name: _table_report(t) for name, t in value["tables"].items()}
         results = [ResultFile(**r) for r in value["results"]]
-        return cls(value["component"], value["slot"], value["seconds"], tables, results)
+        shards = {int(shard): seconds for shard, seconds in value["shards"].items()}
+        hottest = tuple(value["hottest"]) if value["hottest"] else None
+        return cls(
+            value["component"],
+            value["slot"],
+            value["seconds"],
+            tables,
+            results,
+            shards,
+            hottest,
+            value["fetched"],
+            value["migrated"],
+        )
 
 
 def _plain(value: Any) -> Any:

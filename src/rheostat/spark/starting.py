@@ -7,11 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from rheostat.durations import micros
+from rheostat.elastic.balancing import rescale
+from rheostat.elastic.loads import ShardLoads
 from rheostat.elastic.routing import DEFAULT_SHARDS, check_shards, even_routing
 from rheostat.errors import TopologyError
 from rheostat.planning import compatibility
 from rheostat.planning.physical import PhysicalPlan, plan_physical
 from rheostat.planning.view import View, view_of
+from rheostat.spark.control import Control
 from rheostat.spark.epochs import EpochRunner
 from rheostat.spark.job import Job, Probe
 from rheostat.spark.lineage import rewrites, stateful_step
@@ -42,6 +45,7 @@ class Topology(Graph):
         trigger: str = "0 seconds",
         retain: int = 10,
         drop: Collection[str] = (),
+        balance: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         probe: Probe | None = None,
     ) -> Query:
@@ -50,12 +54,15 @@ class Topology(Graph):
         Args:
             checkpoint: folder for state and progress: a path or a URI that Arrow and Spark can both open. Starting
                 again with the same folder goes on exactly where the last run committed.
-            slots: tasks per component; by default as many as Spark has cores. May differ from run to run.
+            slots: tasks per component; by default what the checkpoint has, or as many as Spark has cores. It may differ
+                from run to run, and change in a run: ``query.rescale``.
             shards: into how many shards keys are hashed; fixed when the checkpoint is made.
             trigger: how often an epoch begins, as in ``"1 second"``; ``"0 seconds"`` begins one when the last is done,
                 ``"available now"`` takes what is there in as many epochs as it needs and ends.
             retain: how many epochs' state to keep, at least 2.
             drop: operators of the checkpoint that are gone for good and whose state may be lost.
+            balance: keep the busiest slot within this multiple of the mean, by moving shards at epoch boundaries
+                (Elasticutor's threshold is 1.2); by default only ``query.rebalance`` moves any.
             on_progress: called after every epoch.
             probe: for tests: called with the name of every step of an epoch.
         """
@@ -69,11 +76,12 @@ class Topology(Graph):
             pins = compatibility.pins(kept, self)
             plan = plan_physical(self, pins)
             compatibility.check(kept, self, plan)
-            owned.forget_tables(except_for={pin.table for pin in pins.values()})
+            owned.forget_tables(except_for=compatibility.kept_tables(kept, self))
             cores = sources[0].frame.sparkSession.sparkContext.defaultParallelism
-            wanted = slots if slots is not None else min(cores, owned.shards)
-            routing = _routing(plan, owned.shards, wanted, owned.manifest.routing)
-            for table in plan.tables:
+            loads = {c.name: ShardLoads.of(owned.shards, owned.manifest.loads.get(c.name, ())) for c in plan.components}
+            routing = _routing(plan, owned.shards, slots, min(cores, owned.shards), owned.manifest.routing, loads)
+            control = Control(plan.components, routing, loads, balance)
+            for table in (*plan.tables, *plan.keyed):
                 owned.table_folder(table).create()
             clean_staging(s.sink for s in self.sinks)
             history: deque[Progress] = deque(maxlen=_HISTORY)
@@ -84,7 +92,8 @@ class Topology(Graph):
                     on_progress(progress)
 
             recorded = compatibility.record(self, plan)
-            runner = EpochRunner(Job(self, plan, owned, recorded, routing, note, probe or _undisturbed))
+            job = Job(self, plan, owned, recorded, control, note, probe or _undisturbed)
+            runner = EpochRunner(job)
             writer = (
                 streaming_input(sources)
                 .writeStream.foreachBatch(runner)
@@ -98,7 +107,7 @@ class Topology(Graph):
         except BaseException:
             owned.close()
             raise
-        return Query(self.name, started, runner, owned, view_of(self, plan, routing), history)
+        return Query(started, runner, job, history)
 
     def check_map(self, name: str, given: Any, mapped: Any, time_columns: Iterable[str]) -> None:
         """Refuse a map that groups, sorts or drops duplicates, or that moves rows in time."""
@@ -122,7 +131,7 @@ class Topology(Graph):
         """The plan as plain values."""
         self.validate()
         plan = plan_physical(self)
-        return view_of(self, plan, _routing(plan, DEFAULT_SHARDS, slots))
+        return view_of(self, plan, _routing(plan, DEFAULT_SHARDS, slots, slots))
 
 
 def _undisturbed(step: str) -> None:
@@ -130,13 +139,22 @@ def _undisturbed(step: str) -> None:
 
 
 def _routing(
-    plan: PhysicalPlan, shards: int, slots: int, kept: Mapping[str, tuple[int, ...]] | None = None
+    plan: PhysicalPlan,
+    shards: int,
+    slots: int | None,
+    usual: int,
+    kept: Mapping[str, tuple[int, ...]] | None = None,
+    loads: Mapping[str, ShardLoads] | None = None,
 ) -> dict[str, tuple[int, ...]]:
-    """The routing there was, where it still has the right number of slots; an even one elsewhere."""
+    """The routing there was, with few moves if another number of slots is wanted; an even one for what is new."""
     routing = {}
     for component in plan.components:
-        wanted = slots if component.attributes else 1
         before = (kept or {}).get(component.name)
-        same = before is not None and max(before) + 1 == wanted
-        routing[component.name] = before if before is not None and same else even_routing(shards, wanted)
+        if not component.attributes or before is None:
+            routing[component.name] = even_routing(shards, (slots or usual) if component.attributes else 1)
+        elif slots is None or max(before) + 1 == slots:
+            routing[component.name] = before
+        else:
+            known = (loads or {}).get(component.name, ShardLoads.none(shards))
+            routing[component.name] = rescale(before, known.seconds, slots).routing
     return routing

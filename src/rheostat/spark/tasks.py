@@ -19,21 +19,23 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark import TaskContext
 
-from rheostat.elastic.routing import owned
+from rheostat.elastic.routing import owned, shards_of
 from rheostat.errors import OperatorError
-from rheostat.planning.feeds import ARRIVAL, FEED, MAX_TIME, START, Feed
+from rheostat.planning.feeds import ARRIVAL, FEED, MAX_TIME, Feed
 from rheostat.planning.results import finish
-from rheostat.spark.specs import PartReport, ResultFile, StageSpec, TableReport, TableSpec
-from rheostat.state.tables import GRANULE, TableReader, arrow_schema, to_polars, write_rows
+from rheostat.spark.keyed_tasks import call_timers, take_rows
+from rheostat.spark.specs import KeyedSpec, PartReport, ResultFile, StageSpec, TableReport, TableSpec
+from rheostat.spark.summaries import arrivals_of
+from rheostat.state.cache import drain_fetches
+from rheostat.state.tables import TableReader, arrow_schema, to_polars, write_rows
 from rheostat.windows.closing import Closed, close
 from rheostat.windows.custom import GROUP, Custom
 from rheostat.windows.lateness import place
-from rheostat.windows.merging import HASH, Layout
+from rheostat.windows.merging import GRANULE, HASH, START, Layout
 from rheostat.windows.partials import ROWS
 from rheostat.windows.refreshing import refresh
 
 REPORT_SCHEMA = "report string"
-_ARRIVAL_POINTS = 100
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -54,14 +56,28 @@ def _task(spec: StageSpec, work: Callable[[StageSpec, int, Iterable[pa.RecordBat
         context = TaskContext.get()
         assert context is not None
         part = context.partitionId()
+        drain_fetches()
         try:
             report = work(spec, part, batches)
         except OverflowError as error:
             names = [o for t in spec.tables[spec.parts[part][0]] for o in t.table.operators]
             raise OperatorError(", ".join(names), str(error)) from error
+        _count_fetches(spec, report)
         yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
 
     return run
+
+
+def _count_fetches(spec: StageSpec, report: PartReport) -> None:
+    """How many bytes the task had to copy to this node, and how many of them because shards came to its slot."""
+    routing = spec.routing[report.component]
+    came = [s for s in spec.moved.get(report.component, ()) if routing[s] == report.slot]
+    known: list[TableSpec | KeyedSpec] = [*spec.tables[report.component], *spec.keyed[report.component]]
+    ranges = {s.file: s.shards for given in known for s in (*given.segments, *given.fold)}
+    for file, size in drain_fetches():
+        report.fetched += size
+        first, last = ranges.get(file, (0, -1))
+        report.migrated += size if any(first <= s <= last for s in came) else 0
 
 
 _settled = False
@@ -83,19 +99,25 @@ def _ingest_part(spec: StageSpec, part: int, batches: Iterable[pa.RecordBatch]) 
     report = PartReport(component, slot)
     table = pa.Table.from_batches(arrived) if arrived else None
     for given in spec.tables[component]:
-        taken, changed = _take_in(spec, given, slot, table)
+        before = time.perf_counter()
+        taken, changed = _take_in(spec, given, slot, table, spec.routing[component])
         report.tables[given.table.name] = taken
         if any(o.emit == "update" for o in given.table.outputs) and changed is not None and len(changed):
             now = (*given.segments, *([taken.segment] if taken.segment else []))
             reader = TableReader(given.folder, given.table.layout, now, owned(spec.routing[component], slot))
             refreshed = list(refresh(reader, given.table.layout, given.table.plan, changed, given.before))
             report.results += _write_results(spec, given, slot, refreshed, "update")
+        if changed is not None:
+            shards = shards_of(changed[HASH].to_numpy(), len(spec.routing[component]))
+            report.spend(shards, time.perf_counter() - before)
+    for keyed in spec.keyed[component]:
+        take_rows(spec, keyed, slot, table, report)
     report.seconds = time.perf_counter() - began
     return report
 
 
 def _take_in(
-    spec: StageSpec, given: TableSpec, slot: int, arrived: pa.Table | None
+    spec: StageSpec, given: TableSpec, slot: int, arrived: pa.Table | None, routing: tuple[int, ...]
 ) -> tuple[TableReport, pl.DataFrame | None]:
     """Write what arrived for a table as a segment; also what changed, by pane and key."""
     report = TableReport()
@@ -109,7 +131,6 @@ def _take_in(
             fresh.append(_partials_of_rows(layout, frame))
         else:
             fresh.append(_count_in(report, feed, frame))
-    routing = spec.routing[spec.component_of(given.table.name)]
     names = [START, *(c.name for c in layout.columns)]
     new = pl.concat([_completed(f, layout).select(names) for f in fresh]) if fresh else None
     if new is not None and len(fresh) > 1:
@@ -150,20 +171,8 @@ def _count_in(report: TableReport, feed: Feed, frame: pl.DataFrame) -> pl.DataFr
             assert isinstance(newest, int)
             report.max_time = newest if report.max_time is None else max(report.max_time, newest)
         if ARRIVAL in frame.columns:
-            report.arrivals = _summary(frame)
+            report.arrivals = arrivals_of(frame)
     return timed
-
-
-def _summary(frame: pl.DataFrame) -> list[tuple[float, int]]:
-    """Arrival times with row counts, thinned to a hundred points that keep the quantiles."""
-    known = frame.filter(pl.col(ARRIVAL).is_not_null()).sort(ARRIVAL)
-    if known.is_empty():
-        return []
-    weights = known[ROWS].to_numpy()
-    cut = np.cumsum(weights) * _ARRIVAL_POINTS // max(int(weights.sum()), 1)
-    thinned = known.with_columns(pl.Series("cut", cut)).group_by("cut", maintain_order=True)
-    points = thinned.agg((pl.col(ARRIVAL) * pl.col(ROWS)).sum() / pl.col(ROWS).sum(), pl.col(ROWS).sum())
-    return [(float(a), int(n)) for _, a, n in points.iter_rows()]
 
 
 def _partials_of_rows(layout: Layout, rows: pl.DataFrame) -> pl.DataFrame:
@@ -229,6 +238,7 @@ def _close_part(spec: StageSpec, part: int, batches: Iterable[pa.RecordBatch]) -
     for given in spec.tables[component]:
         table, after = given.table, given.after
         assert after is not None
+        started = time.perf_counter()
         reader = TableReader(given.folder, table.layout, given.segments, owned(routing, slot))
         closed = list(close(reader, table.layout, table.plan, given.before, after))
         kept = [
@@ -248,6 +258,11 @@ def _close_part(spec: StageSpec, part: int, batches: Iterable[pa.RecordBatch]) -
                 given.folder, table.layout, pl.concat(kept), epoch=spec.epoch, slot=slot, shards=len(routing)
             )
         report.results += _write_results(spec, given, slot, closed, "append")
+        if closed:
+            hashes = np.concatenate([c.frame[HASH].to_numpy() for c in closed])
+            report.spend(shards_of(hashes, len(routing)), time.perf_counter() - started)
+    for keyed in spec.keyed[component]:
+        call_timers(spec, keyed, slot, report)
     report.seconds = time.perf_counter() - began
     return report
 

@@ -20,6 +20,16 @@ CACHE_BYTES = 8 * 1024**3
 """Above this many bytes, the copies that were not used for longest are deleted."""
 
 
+_fetched: list[tuple[str, int]] = []
+
+
+def drain_fetches() -> list[tuple[str, int]]:
+    """The files this process has copied since it was last asked, and their bytes."""
+    drained = list(_fetched)
+    _fetched.clear()
+    return drained
+
+
 def local_copy(folder: Folder, file: str) -> Path:
     """A path under which the file can be memory-mapped on this node."""
     if folder.is_local:
@@ -31,7 +41,9 @@ def local_copy(folder: Folder, file: str) -> Path:
         return copy
     home.mkdir(parents=True, exist_ok=True)
     temporary = home / f".{file}.{uuid.uuid4().hex}"
-    temporary.write_bytes(folder.read(file))
+    data = folder.read(file)
+    temporary.write_bytes(data)
+    _fetched.append((file, len(data)))
     temporary.replace(copy)
     _make_room(keep=copy)
     return copy

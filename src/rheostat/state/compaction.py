@@ -4,6 +4,9 @@ Segments are ranked by size. When the segments of one rank come from ``FAN_IN`` 
 written as part of the current epoch; the result usually ranks one higher. So a large segment is never rewritten for the
 sake of a few small ones, and a row is rewritten about once per rank that its segment climbs (segments of a few hundred
 rows more often, at no cost worth counting). What windows no longer need is dropped on the way.
+
+Partials may be merged in any order. Keyed state may not: the newest row of a key is the one that counts, and a row is
+newer if its segment is. So there only a run of the newest segments is folded.
 """
 
 from __future__ import annotations
@@ -43,4 +46,24 @@ def choose(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     for _, ranked in sorted(by_rank.items()):
         if len({s.epoch for s in ranked}) >= FAN_IN:
             return tuple(ranked)
+    return ()
+
+
+def choose_newest(segments: Sequence[Segment]) -> tuple[Segment, ...]:
+    """The newest segments to fold this epoch, in order; none if there is no need.
+
+    >>> made = [Segment(str(e), e, rows, 100, {0: (0, 0)}, (0, 255)) for e, rows in enumerate([9_999] + [10] * 8)]
+    >>> [s.epoch for s in choose_newest(made)]
+    [1, 2, 3, 4, 5, 6, 7, 8]
+    """
+    rows: dict[int, int] = defaultdict(int)
+    for segment in segments:
+        rows[segment.epoch] += segment.rows
+    ranks = {epoch: rank(total) for epoch, total in rows.items()}
+    epochs = sorted(ranks)
+    for highest in sorted(set(ranks.values()), reverse=True):
+        larger = [e for e in epochs if ranks[e] > highest]
+        run = [e for e in epochs if not larger or e > larger[-1]]
+        if sum(ranks[e] == highest for e in run) >= FAN_IN:
+            return tuple(s for s in segments if s.epoch in set(run))
     return ()

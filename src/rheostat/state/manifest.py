@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,6 +42,8 @@ class Manifest:
         routing: per component, the slot of every shard.
         tables: per state table, its live segments, oldest first.
         totals: counters since the beginning.
+        loads: per component, the shards that had work lately and their useful seconds per epoch.
+        changes: the latest changes of routing, oldest first, as plain values.
     """
 
     epoch: int = -1
@@ -51,6 +53,8 @@ class Manifest:
     routing: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     tables: Mapping[str, tuple[Segment, ...]] = field(default_factory=dict)
     totals: Mapping[str, int] = field(default_factory=dict)
+    loads: Mapping[str, Sequence[tuple[int, float]]] = field(default_factory=dict)
+    changes: Sequence[Mapping[str, Any]] = ()
 
     @property
     def state_bytes(self) -> int:
@@ -78,6 +82,8 @@ def encode(manifest: Manifest) -> bytes:
             "routing": {n: list(r) for n, r in manifest.routing.items()},
             "tables": {n: [s.to_json() for s in segments] for n, segments in manifest.tables.items()},
             "totals": dict(manifest.totals),
+            "loads": dict(manifest.loads),
+            "changes": list(manifest.changes),
         },
         separators=(",", ":"),
     ).encode()
@@ -108,6 +114,8 @@ def decode(data: bytes, file: str) -> Manifest:
         {n: tuple(r) for n, r in value["routing"].items()},
         {n: tuple(Segment.from_json(s) for s in segments) for n, segments in value["tables"].items()},
         value["totals"],
+        {n: tuple((s, v) for s, v in loads) for n, loads in value.get("loads", {}).items()},
+        tuple(value.get("changes", ())),
     )
 
 

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +17,15 @@ from rheostat.elastic.routing import shards_of
 from rheostat.state.files import Folder
 from rheostat.state.segments import Key, OpenSegment, Segment, open_segment, write_segment
 from rheostat.types import arrow_type
-from rheostat.windows.merging import HASH, Layout
+from rheostat.windows.merging import GRANULE, HASH, START
+from rheostat.windows.partials import Column
 
-GRANULE, START = "granule", "start"
-"""Columns that say, in memory, to which granule instance a partial belongs; in a segment the index says it."""
+
+class Layout(Protocol):
+    """What a table has to know of its rows: their columns, the routing hash first."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]: ...
 
 
 def arrow_schema(layout: Layout) -> pa.Schema:
@@ -50,9 +56,17 @@ class TableReader:
     owned: npt.NDArray[np.bool_]
 
     @cached_property
-    def _names(self) -> list[str]:
-        """The columns to read; an older segment may have more of them, or others' order."""
-        return [c.name for c in self.layout.columns]
+    def _schema(self) -> pa.Schema:
+        return arrow_schema(self.layout)
+
+    def _fitted(self, part: pa.Table) -> pa.Table:
+        """Rows in the table's columns and types. An older segment may have other columns, or narrower ones."""
+        if part.schema.equals(self._schema):
+            return part
+        missing = [f for f in self._schema if f.name not in part.schema.names]
+        for field in missing:
+            part = part.append_column(field, pa.nulls(len(part), field.type))
+        return part.select(self._schema.names).cast(self._schema)
 
     @cached_property
     def _where(self) -> dict[Key, list[tuple[Segment, OpenSegment]]]:
@@ -86,11 +100,11 @@ class TableReader:
         frames = []
         wanted = hashes.view(np.uint64)
         for _, opened in self._where.get((granule, start), ()):
-            part = opened.slice((granule, start)).select(self._names)
+            part = opened.slice((granule, start))
             have = part.column(HASH).to_numpy().view(np.uint64)
             hits = _ranges(np.searchsorted(have, wanted, side="left"), np.searchsorted(have, wanted, side="right"))
             if len(hits):
-                frames.append(to_polars(part.take(pa.array(hits))))
+                frames.append(to_polars(self._fitted(part.take(pa.array(hits)))))
         return frames
 
     def live(self, alive: Callable[[int, int], bool]) -> Iterator[pl.DataFrame]:
@@ -104,7 +118,7 @@ class TableReader:
 
     def _owned_rows(self, segment: Segment, part: pa.Table) -> pl.DataFrame:
         first, last = segment.shards
-        frame = to_polars(part.select(self._names))
+        frame = to_polars(self._fitted(part))
         if self.owned[first : last + 1].all():
             return frame
         shards = shards_of(part.column(HASH).to_numpy(), len(self.owned))

@@ -7,12 +7,14 @@ from typing import Any
 
 from rheostat.durations import Duration, micros
 from rheostat.errors import TopologyError
-from rheostat.topology.nodes import Compute, Consolidate, Map, Node, SinkNode, Source
+from rheostat.topology.nodes import Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
 from rheostat.topology.streams import EventTime, Stream
 from rheostat.types import TIMESTAMPS, micros_sql
 from rheostat.windows.partials import quoted
 
 _KEPT = ("drop", "aside")
+CLOCK_JOINT = "+"
+"""What joins the names of sources in the name of a clock."""
 
 
 class Graph:
@@ -89,15 +91,22 @@ class Graph:
             if isinstance(node, Compute) and node.name not in consolidated:
                 raise TopologyError(f"operator {node.name!r} has partials that nothing uses: add .consolidate(...)")
 
-    def source_of(self, name: str) -> Source:
-        """The source a stream comes from."""
-        node = self.nodes[name]
-        while not isinstance(node, Source):
-            node = self.nodes[node.upstream]
-        return node
+    def clock_of(self, name: str) -> str:
+        """Whose watermark a stream follows: its source's or, where streams meet, the slowest of several.
+
+        The name of the clock is then made of the sources' names, which cannot contain a plus sign themselves.
+        """
+        sources: set[str] = set()
+        pending = [self.nodes[name]]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, Source):
+                sources.add(node.name)
+            pending += [self.nodes[u] for u in upstreams_of(node)]
+        return CLOCK_JOINT.join(sorted(sources))
 
     def path_to(self, name: str) -> list[Map]:
-        """The maps between the last source or consolidate operator and a stream, in order."""
+        """The maps between a stream and the last operator before them that is none, in order."""
         maps: list[Map] = []
         node = self.nodes[name]
         while isinstance(node, Map):
@@ -109,8 +118,8 @@ class Graph:
         """The consolidate operators of a compute operator."""
         return [n for n in self.nodes.values() if isinstance(n, Consolidate) and n.upstream == compute]
 
-    def origin_of(self, name: str) -> Source | Consolidate:
-        """The source or consolidate operator whose rows a stream carries, through maps only."""
+    def origin_of(self, name: str) -> Source | Consolidate | Process:
+        """The operator whose rows a stream carries, through maps only."""
         node = self.nodes[name]
         while isinstance(node, Map):
             node = self.nodes[node.upstream]
@@ -118,9 +127,20 @@ class Graph:
             raise TopologyError(f"operator {name!r} has partials, not rows: add .consolidate(...)")
         return node
 
+    def level_of(self, name: str) -> int:
+        """How many operators with state a compute or process operator has before it."""
+        levels = []
+        for upstream in upstreams_of(self.nodes[name]):
+            origin = self.origin_of(upstream)
+            if isinstance(origin, Consolidate):
+                levels.append(1 + self.level_of(origin.upstream))
+            elif isinstance(origin, Process):
+                levels.append(1 + self.level_of(origin.name))
+        return max(levels, default=0)
+
 
 def in_order(nodes: Iterable[Node]) -> list[Node]:
-    """The operators so that each comes after its upstream; an error names the operators of a cycle.
+    """The operators so that each comes after what it reads; an error names the operators of a cycle.
 
     >>> a, b = Map("a", "b", print), Map("b", "a", print)
     >>> in_order([a, b])
@@ -130,25 +150,22 @@ def in_order(nodes: Iterable[Node]) -> list[Node]:
     """
     by_name = {n.name: n for n in nodes}
     done: dict[str, Node] = {}
+
+    def visit(node: Node, path: list[str]) -> None:
+        if node.name in done:
+            return
+        if node.name in path:
+            cycle = [node.name, *reversed(path[path.index(node.name) :])]
+            raise TopologyError(f"operators form a cycle: {' -> '.join(cycle)}")
+        for upstream in upstreams_of(node):
+            if upstream not in by_name:
+                raise TopologyError(f"operator {node.name!r} reads from {upstream!r}, which does not exist")
+            visit(by_name[upstream], [*path, node.name])
+        done[node.name] = node
+
     for node in by_name.values():
-        path: list[Node] = []
-        here: Node | None = node
-        while here is not None and here.name not in done:
-            if here in path:
-                cycle = [n.name for n in reversed(path[path.index(here) :])]
-                raise TopologyError(f"operators form a cycle: {' -> '.join([here.name, *cycle])}")
-            path.append(here)
-            here = _upstream(here, by_name)
-        done.update((n.name, n) for n in reversed(path))
+        visit(node, [])
     return list(done.values())
-
-
-def _upstream(node: Node, by_name: dict[str, Node]) -> Node | None:
-    if isinstance(node, Source):
-        return None
-    if node.upstream not in by_name:
-        raise TopologyError(f"operator {node.name!r} reads from {node.upstream!r}, which does not exist")
-    return by_name[node.upstream]
 
 
 def _check_timestamp(source: str, role: str, column: str, types: dict[str, str]) -> None:

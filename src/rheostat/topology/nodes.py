@@ -8,6 +8,7 @@ from typing import Any
 
 from rheostat.topology.aggregates import Bound
 from rheostat.topology.sinks import Sink
+from rheostat.windows.partials import Column
 from rheostat.windows.window import Window
 
 WINDOW, WINDOW_START, WINDOW_END = "window", "window_start", "window_end"
@@ -72,6 +73,54 @@ class Consolidate:
 
 
 @dataclass(frozen=True)
+class Process:
+    """User logic over keyed state.
+
+    Attributes:
+        upstreams: the streams it reads; with more than one, rows of the same key meet.
+        inputs: per stream, its columns and their types.
+        state: the fields of a key's state.
+        schema: the columns of its output.
+        logic: a function over whole frames, or a ``KeyProcessor`` class.
+        on_timer: for logic over frames, the function that is called with the state of keys whose timer is due.
+        per_key: whether ``logic`` is called key by key.
+        over: ``polars`` or ``arrow``, for logic over frames.
+        order: columns that decide the order of a key's rows; without them it is the order of arrival.
+        ttl: microseconds after its last change at which a key's state is forgotten.
+        clock: what ``ttl`` is measured by: ``processing`` or ``event`` time.
+        time_limit: seconds the logic may take in one task.
+        time_sql: per stream, Spark SQL for a row's event time in microseconds; None where rows have none.
+    """
+
+    name: str
+    upstreams: tuple[str, ...]
+    inputs: tuple[tuple[Column, ...], ...]
+    keys: tuple[str, ...]
+    key_types: tuple[str, ...]
+    state: tuple[Column, ...]
+    schema: tuple[Column, ...]
+    logic: Any = field(compare=False, repr=False)
+    on_timer: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+    per_key: bool = False
+    over: str = "polars"
+    order: tuple[str, ...] = ()
+    ttl: int | None = None
+    clock: str = "processing"
+    time_limit: float = 600.0
+    time_sql: tuple[str | None, ...] = ()
+
+    @property
+    def upstream(self) -> str:
+        """The first of its streams."""
+        return self.upstreams[0]
+
+    @property
+    def has_timers(self) -> bool:
+        """Whether a key may ask to be called back."""
+        return self.per_key or self.on_timer is not None
+
+
+@dataclass(frozen=True)
 class SinkNode:
     """Results of ``upstream`` go to ``sink``; ``aside`` means the rows its source kept aside instead."""
 
@@ -80,4 +129,11 @@ class SinkNode:
     aside: bool = False
 
 
-Node = Source | Map | Compute | Consolidate
+Node = Source | Map | Compute | Consolidate | Process
+
+
+def upstreams_of(node: Node) -> tuple[str, ...]:
+    """The operators whose rows a node reads."""
+    if isinstance(node, Source):
+        return ()
+    return node.upstreams if isinstance(node, Process) else (node.upstream,)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rheostat.durations import Duration
 from rheostat.errors import OperatorError, RheostatError, TopologyError
 from rheostat.topology.aggregates import Aggregate, Place
 from rheostat.topology.nodes import (
@@ -20,6 +21,7 @@ from rheostat.topology.nodes import (
     SinkNode,
     Source,
 )
+from rheostat.topology.processing import Input, event_time_of, process_node, state_ddl
 from rheostat.topology.sinks import ConsoleSink, ForeachSink, FormatSink, MemorySink, ParquetSink, Sink
 from rheostat.types import Schema, is_key, micros_sql
 from rheostat.windows.panes import pane_of
@@ -49,16 +51,17 @@ class EventTime:
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows on their way: what a source, a map or a consolidate operator gives.
+    """Rows on their way: what a source, a map, a consolidate or a process operator gives.
 
     Attributes:
         frame: a DataFrame with the stream's columns, to check functions and names against; not the data.
+        time: how its rows are placed in time; None for the output of a process operator without event time.
     """
 
     graph: Graph
     name: str
     frame: Any
-    time: EventTime
+    time: EventTime | None
     updating: bool = False
 
     @property
@@ -95,10 +98,11 @@ class Stream:
                 f"operator {name!r}: the function returned {type(mapped).__name__}, not a DataFrame; "
                 "to map Arrow batches in Python, give schema='...'"
             )
-        for column in self.time.columns:
+        time_columns = self.time.columns if self.time else ()
+        for column in time_columns:
             if column not in mapped.columns:
                 raise TopologyError(f"operator {name!r} drops the event-time column {column!r}; keep it in its result")
-        self.graph.check_map(name, self.frame, mapped, self.time.columns)
+        self.graph.check_map(name, self.frame, mapped, time_columns)
         self.graph.add(Map(name, self.name, step, python=schema is not None))
         return Stream(self.graph, name, mapped, self.time, self.updating)
 
@@ -121,11 +125,88 @@ class Stream:
         keys = (by,) if isinstance(by, str) else tuple(by)
         declared = {**(aggregates or {}), **named}
         self._check_compute(name, keys, declared)
+        if self.time is None:
+            raise TopologyError(
+                f"operator {name!r} needs event time, and the output of {self.name!r} has none: "
+                "give that operator event_time='column'"
+            )
         schema = self.schema
         bound = tuple(a.bind(Place(name, result, schema, self.time.sql)) for result, a in declared.items())
         node = Compute(name, self.name, keys, tuple(schema[k] for k in keys), bound, self.time.sql, self.time.type)
         self.graph.add(node)
         return Computed(self, node)
+
+    def process(
+        self,
+        name: str,
+        logic: Any,
+        *,
+        by: str | Iterable[str],
+        schema: str,
+        state: str | None = None,
+        join: Iterable[Stream] = (),
+        on_timer: Callable[..., Any] | None = None,
+        event_time: str | None = None,
+        order: str | Iterable[str] = (),
+        ttl: Duration | None = None,
+        clock: str = "processing",
+        over: str = "polars",
+        time_limit: Duration = "10 minutes",
+    ) -> Stream:
+        """Your own logic over state that belongs to a key.
+
+        Args:
+            name: the operator's name.
+            logic: either a function over whole frames, ``(rows, state) -> (output, changed)`` or
+                ``(output, changed, removed)``: ``rows`` are all rows of the slot in this epoch, ``state`` the state
+                of those of their keys that have one, ``changed`` the keys and state to keep, one row per key,
+                ``removed`` the keys to forget. Or a ``KeyProcessor`` class, called key by key.
+            by: key attributes.
+            schema: columns of the output, as Spark DDL such as ``"stock string, price double"``.
+            state: for a function over frames, the state's columns as Spark DDL.
+            join: further streams with the same key columns; ``rows`` is then a dict from stream name to frame.
+            on_timer: for a function over frames, ``(state) -> (output, changed)``: called with the state of keys
+                whose timer is due. ``state`` frames then have a timestamp column ``timer``, which may be set.
+            event_time: the output column that places its rows in time; by default the one called as in the input.
+            order: columns that decide the order of a key's rows; by default rows are in order of arrival.
+            ttl: how long after its last change a key's state is forgotten.
+            clock: whether ``ttl`` goes by ``processing`` time, as in Spark, or by ``event`` time.
+            over: whether a function takes and returns ``polars`` or ``arrow`` frames.
+            time_limit: how long the logic may take in one task; a processor that never returns fails after this.
+        """
+        streams = [self, *join]
+        columns = self._template(name, "schema", schema)
+        kept_ddl = state_ddl(name, logic, state)
+        kept = dict(self._template(name, "state", kept_ddl).dtypes) if kept_ddl else {}
+        node = process_node(
+            name,
+            logic,
+            [Input(s.name, s.schema, s.time.sql if s.time else None) for s in streams],
+            by=by,
+            schema=dict(columns.dtypes),
+            state=kept,
+            on_timer=on_timer,
+            order=order,
+            ttl=ttl,
+            clock=clock,
+            over=over,
+            time_limit=time_limit,
+        )
+        usual = [c for s in streams if s.time for c in s.time.columns]
+        timed = event_time_of(name, dict(columns.dtypes), event_time, usual)
+        time = None
+        if timed is not None:
+            type_ = dict(columns.dtypes)[timed]
+            time = EventTime(micros_sql(quoted(timed), type_), type_, (timed,))
+        self.graph.add(node)
+        return Stream(self.graph, name, columns, time)
+
+    def _template(self, name: str, what: str, ddl: str) -> Any:
+        """An empty DataFrame with the columns of a DDL text; Spark reads the text."""
+        try:
+            return self.frame.sparkSession.createDataFrame([], ddl)
+        except Exception as error:
+            raise TopologyError(f"operator {name!r}: {what}={ddl!r} is not Spark DDL: {error}") from None
 
     def sink(self, sink: Sink) -> Stream:
         """Send the stream's rows to a sink; any number of sinks is allowed."""

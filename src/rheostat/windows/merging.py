@@ -13,6 +13,9 @@ from rheostat.windows.partials import ROW_COUNT, ROWS, Column, Partial
 HASH = "hash"
 """State column with the routing hash: shard and order inside a segment follow from it."""
 
+GRANULE, START = "granule", "start"
+"""Columns that say, in memory, to which granule instance a state row belongs; in a segment the index says it."""
+
 
 @dataclass(frozen=True)
 class Layout:
