@@ -13,9 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 import rheostat as rh
+from rheostat import inspecting
 from rheostat.bench import growth as growth_bench
 from rheostat.bench.windows import OVERLAPS, WindowBench, multiwindow_bench, overlap_bench
 from rheostat.demo.app import run_demo
+from rheostat.state import inspection
 
 app = typer.Typer(
     help="Elastic, fast, exactly-once streams on Apache Spark.", no_args_is_help=True, add_completion=False
@@ -61,11 +63,27 @@ def explain(
 
 
 @app.command()
+def inspect(
+    checkpoint: Annotated[str, typer.Argument(help="A checkpoint's folder: a path or URI.")],
+    as_json: Json = False,
+) -> None:
+    """Look into a checkpoint: epochs, routing, loads and sizes of shards, segments, who moved when and why."""
+    found = inspection.inspect(checkpoint)
+    if as_json:
+        print(json.dumps(found))
+    else:
+        inspecting.show(found, Console())
+
+
+@app.command()
 def run(
     file: Annotated[Path, typer.Argument(help="A Python file with topology(spark).", exists=True, dir_okay=False)],
     checkpoint: Annotated[str, typer.Option(help="Folder for state and progress.")],
     trigger: Annotated[str, typer.Option(help="How often an epoch begins, or 'available now'.")] = "0 seconds",
     slots: Annotated[int | None, typer.Option(help="Tasks per component; as many as cores by default.")] = None,
+    balance: Annotated[
+        float | None, typer.Option(help="Keep the busiest slot within this multiple of the mean.")
+    ] = None,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
 ) -> None:
     """Run a topology until it ends or is interrupted; started again, it goes on where it committed."""
@@ -76,7 +94,7 @@ def run(
         results = ", ".join(f"{name} {count:,}" for name, count in p.results.items()) or "no results"
         console.print(f"epoch {p.epoch}: {p.rows:,} rows in {p.seconds:.2f} s; {results}", highlight=False)
 
-    query = _load(file, spark).start(checkpoint, trigger=trigger, slots=slots, on_progress=show)
+    query = _load(file, spark).start(checkpoint, trigger=trigger, slots=slots, balance=balance, on_progress=show)
     try:
         query.await_termination()
     except KeyboardInterrupt:

@@ -21,7 +21,7 @@ from rheostat.state.files import Folder
 from rheostat.state.lock import CheckpointLock
 from rheostat.state.manifest import FORMAT, Manifest, decode, encode, file_name
 
-_IDENTITY = "rheostat.json"
+IDENTITY = "rheostat.json"
 
 
 class Checkpoint:
@@ -132,14 +132,14 @@ def _files(manifests: Iterable[Manifest]) -> set[tuple[str, str]]:
 
 def _identify(folder: Folder, shards: int) -> int:
     """The shard count of the checkpoint, which is fixed when it is made."""
-    if not folder.exists(_IDENTITY):
+    if not folder.exists(IDENTITY):
         if (folder / "epochs").names():
-            raise CheckpointError(f"{folder.uri}/{_IDENTITY} is missing; restore it from a copy of the checkpoint")
-        folder.write(_IDENTITY, json.dumps({"format": FORMAT, "shards": shards}).encode())
+            raise CheckpointError(f"{folder.uri}/{IDENTITY} is missing; restore it from a copy of the checkpoint")
+        folder.write(IDENTITY, json.dumps({"format": FORMAT, "shards": shards}).encode())
         return shards
-    file = f"{folder.uri}/{_IDENTITY}"
+    file = f"{folder.uri}/{IDENTITY}"
     try:
-        identity = json.loads(folder.read(_IDENTITY))
+        identity = json.loads(folder.read(IDENTITY))
         version, kept = int(identity["format"]), int(identity["shards"])
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{file} is damaged ({error}); restore it from a copy of the checkpoint") from error

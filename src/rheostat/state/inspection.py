@@ -1,0 +1,112 @@
+"""Looking into a checkpoint without owning it: epochs, routing, loads, sizes, segments, and who moved when and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rheostat.elastic.balancing import imbalance, slot_loads
+from rheostat.elastic.loads import ShardLoads
+from rheostat.elastic.routing import shards_of
+from rheostat.errors import CheckpointError
+from rheostat.state import compaction
+from rheostat.state.checkpoint import IDENTITY
+from rheostat.state.files import Folder
+from rheostat.state.manifest import Manifest, decode
+from rheostat.state.segments import Segment, open_segment
+from rheostat.windows.merging import HASH
+
+
+def inspect(uri: str) -> dict[str, Any]:
+    """Everything a checkpoint tells about itself, as plain values. A running query is not disturbed."""
+    folder = Folder.at(uri)
+    if not folder.exists(IDENTITY):
+        raise CheckpointError(
+            f"{folder.uri} is not a checkpoint: it has no {IDENTITY}; give the folder start() was given"
+        )
+    identity = json.loads(folder.read(IDENTITY))
+    manifests = _manifests(folder)
+    newest = manifests[-1] if manifests else Manifest()
+    shards = int(identity["shards"])
+    return {
+        "checkpoint": folder.uri,
+        "format": identity["format"],
+        "shards": shards,
+        "epoch": newest.epoch,
+        "totals": dict(newest.totals),
+        "watermarks": dict(newest.watermarks),
+        "operators": {n: {"table": e["table"], "keys": e["keys"]} for n, e in newest.topology.items()},
+        "epochs": [_epoch(m, before) for before, m in zip([None, *manifests], manifests, strict=False)],
+        "components": {name: _component(newest, name, routing) for name, routing in newest.routing.items()},
+        "tables": {n: _table(folder, n, segments, shards) for n, segments in newest.tables.items()},
+        "changes": [dict(c) for c in newest.changes],
+    }
+
+
+def _manifests(folder: Folder) -> list[Manifest]:
+    home = folder / "epochs"
+    found = []
+    for name in home.names():
+        if name.endswith(".json"):
+            try:
+                found.append(decode(home.read(name), f"{home.uri}/{name}"))
+            except FileNotFoundError:
+                continue  # a running query has just forgotten it
+    return found
+
+
+def _epoch(manifest: Manifest, before: Manifest | None) -> dict[str, Any]:
+    written = [s for segments in manifest.tables.values() for s in segments if s.epoch == manifest.epoch]
+    known = {s.file for segments in (before.tables.values() if before else ()) for s in segments}
+    kept = {s.file for segments in manifest.tables.values() for s in segments}
+    return {
+        "epoch": manifest.epoch,
+        "rows": manifest.totals.get("rows", 0) - (before.totals.get("rows", 0) if before else 0),
+        "state_rows": manifest.state_rows,
+        "state_bytes": manifest.state_bytes,
+        "segments": len(kept),
+        "written": len(written),
+        "written_bytes": sum(s.bytes for s in written),
+        "folded": len(known - kept),
+        "slots": {name: max(routing) + 1 for name, routing in manifest.routing.items()},
+    }
+
+
+def _component(manifest: Manifest, name: str, routing: Sequence[int]) -> dict[str, Any]:
+    slots = max(routing) + 1
+    loads = ShardLoads.of(len(routing), manifest.loads.get(name, ())).seconds
+    by_slot = slot_loads(routing, loads, slots)
+    busiest = [int(s) for s in np.argsort(-loads)[:10] if loads[s] > 0]
+    return {
+        "slots": slots,
+        "shards_per_slot": np.bincount(np.asarray(routing), minlength=slots).tolist(),
+        "seconds_per_slot": [round(float(s), 5) for s in by_slot],
+        "imbalance": round(imbalance(by_slot), 3),
+        "busiest_shards": [{"shard": s, "slot": routing[s], "seconds": round(float(loads[s]), 5)} for s in busiest],
+        "routing": list(routing),
+    }
+
+
+def _table(folder: Folder, name: str, segments: Sequence[Segment], shards: int) -> dict[str, Any]:
+    sizes = np.zeros(shards)
+    for segment in segments:
+        held = shards_of(open_segment(folder / "state" / name, segment).table.column(HASH).to_numpy(), shards)
+        sizes += np.bincount(held, minlength=shards) * (segment.bytes / max(segment.rows, 1))
+    ranks: dict[int, int] = {}
+    for segment in segments:
+        ranks[compaction.rank(segment.rows)] = ranks.get(compaction.rank(segment.rows), 0) + 1
+    return {
+        "rows": sum(s.rows for s in segments),
+        "bytes": sum(s.bytes for s in segments),
+        "segments": [{"file": s.file, "epoch": s.epoch, "rows": s.rows, "bytes": s.bytes} for s in segments],
+        "segments_by_rank": dict(sorted(ranks.items())),
+        "shard_bytes": {
+            "mean": round(float(sizes.mean())),
+            "largest": round(float(sizes.max())),
+            "largest_shard": int(sizes.argmax()),
+            "empty": int((sizes == 0).sum()),
+        },
+    }
