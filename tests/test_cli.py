@@ -20,10 +20,10 @@ def rheostat(*arguments: str, timeout: float = 300) -> subprocess.CompletedProce
 def test_help_lists_the_commands() -> None:
     done = rheostat("--help")
     assert done.returncode == 0
-    for command in ("demo", "explain", "run", "bench"):
+    for command in ("demo", "explain", "inspect", "run", "bench"):
         assert command in done.stdout
     bench = rheostat("bench", "--help").stdout
-    for command in ("windows", "multiwindow", "growth"):
+    for command in ("windows", "multiwindow", "growth", "state", "rescale", "skew"):
         assert command in bench
 
 
@@ -31,7 +31,9 @@ def test_help_lists_the_commands() -> None:
     ("arguments", "message"),
     [
         (("bench", "windows", "--overlap", "7"), "choose one of 1, 12, 60"),
-        (("bench", "growth", "--emit", "never"), "choose append or update"),
+        (("bench", "growth", "--kind", "never"), "choose one of append, update, keyed"),
+        (("bench", "state", "--rows", "1"), "--rows"),
+        (("inspect",), "Missing argument 'CHECKPOINT'"),
         (("explain", "missing.py"), "does not exist"),
         (("demo", "--seconds", "1000"), "--seconds"),
     ],

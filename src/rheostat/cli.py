@@ -10,19 +10,16 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 import rheostat as rh
 from rheostat import inspecting
-from rheostat.bench import growth as growth_bench
-from rheostat.bench.windows import OVERLAPS, WindowBench, multiwindow_bench, overlap_bench
+from rheostat.bench.commands import bench
 from rheostat.demo.app import run_demo
 from rheostat.state import inspection
 
 app = typer.Typer(
     help="Elastic, fast, exactly-once streams on Apache Spark.", no_args_is_help=True, add_completion=False
 )
-bench = typer.Typer(help="Rheostat beside Spark on the same work, measured in one run.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
 
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object and nothing else.")]
@@ -93,6 +90,11 @@ def run(
     def show(p: rh.Progress) -> None:
         results = ", ".join(f"{name} {count:,}" for name, count in p.results.items()) or "no results"
         console.print(f"epoch {p.epoch}: {p.rows:,} rows in {p.seconds:.2f} s; {results}", highlight=False)
+        for change in p.changes:
+            text = f"{change.kind} from {change.slots[0]} to {change.slots[1]} slots, {change.moved} shards moved"
+            console.print(f"  {change.component}: {text} ({change.reason})", highlight=False)
+        for component, text in p.hot.items():
+            console.print(f"  {component}: {text}", highlight=False)
 
     query = _load(file, spark).start(checkpoint, trigger=trigger, slots=slots, balance=balance, on_progress=show)
     try:
@@ -101,71 +103,6 @@ def run(
         query.stop()
     finally:
         spark.stop()
-
-
-@bench.command()
-def windows(
-    rows: Annotated[int, typer.Option(help="Rows in eight files.", min=1_000)] = 4_000_000,
-    overlap: Annotated[int, typer.Option(help="Windows each row falls in: 1, 12 or 60.")] = 60,
-    minutes: Annotated[int, typer.Option(help="Event time the rows span.", min=8)] = 240,
-    as_json: Json = False,
-) -> None:
-    """Count, sum and max over overlapping windows: 10,000 keys, Zipf 1.0, against Spark's own windows."""
-    if overlap not in OVERLAPS:
-        raise typer.BadParameter(f"choose one of {', '.join(map(str, OVERLAPS))}", param_hint="--overlap")
-    _compare(overlap_bench(overlap, rows, minutes), as_json)
-
-
-@bench.command()
-def multiwindow(
-    rows: Annotated[int, typer.Option(help="Rows in eight files.", min=1_000)] = 4_000_000,
-    minutes: Annotated[int, typer.Option(help="Event time the rows span.", min=8)] = 2_880,
-    as_json: Json = False,
-) -> None:
-    """Five tumbling windows (10 min to 24 h) in one topology, against five of Spark's own queries."""
-    _compare(multiwindow_bench(rows, minutes), as_json)
-
-
-@bench.command()
-def growth(
-    keys: Annotated[list[int] | None, typer.Option(help="Keys in state; give it several times.")] = None,
-    emit: Annotated[str, typer.Option(help="append or update.")] = "update",
-    as_json: Json = False,
-) -> None:
-    """What an epoch costs as state grows from 10 thousand to a million keys while its input stays the same."""
-    if emit not in ("append", "update"):
-        raise typer.BadParameter("choose append or update", param_hint="--emit")
-    console = Console(stderr=True)
-    with console.status("") as status:
-        figures = growth_bench.run(sorted(keys or [10_000, 100_000, 1_000_000]), emit, status.update)
-    if as_json:
-        print(json.dumps(figures))
-        return
-    table = Table(title=f"epochs that change {figures['changed_keys']:,} keys, emit={emit}")
-    for name in ("keys", "epoch_seconds", "worst_epoch_seconds", "slot_seconds", "state_bytes"):
-        table.add_column(name.replace("_", " "), justify="right")
-    for size in figures["sizes"]:
-        table.add_row(*(f"{size[c.header.replace(' ', '_')]:,}" for c in table.columns))  # type: ignore[union-attr]
-    Console().print(table)
-    Console().print(f"largest over smallest: {figures['slowdown']} x")
-
-
-def _compare(comparison: WindowBench, as_json: bool) -> None:
-    console = Console(stderr=True)
-    with console.status("") as status:
-        figures = comparison.run(status.update)
-    if as_json:
-        print(json.dumps(figures))
-    else:
-        table = Table(title=", ".join(figures["windows"]))
-        table.add_column("figure")
-        table.add_column("value", justify="right")
-        for name, value in figures.items():
-            if name != "windows":
-                table.add_row(name, f"{value:,}" if isinstance(value, (int, float)) else str(value))
-        Console().print(table)
-    if not figures["results_equal"]:
-        raise rh.RheostatError("the two sides gave different results")
 
 
 def _load(file: Path, spark: Any) -> rh.Topology:

@@ -43,7 +43,7 @@ def show(found: dict[str, Any], console: Console) -> None:
         ("epoch", "component", "what", "slots", "shards moved", "busiest / mean", "why"),
         *(
             (c["epoch"], c["component"], c["kind"], f"{c['slots'][0]} to {c['slots'][1]}", c["moved"],
-             f"{c['imbalance'][0]} to {c['imbalance'][1]}", c["reason"])
+             f"{c['imbalance'][0]} to {c['imbalance'][1]}", "; ".join(filter(None, (c["reason"], c["hot"]))))
             for c in found["changes"]
         ),
     ])  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rheostat.elastic.routing import even_routing
-from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, pane_sql, passes, plan_feeds, slot_sql
+from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, pane_sql, passes, plan_feeds, part_sql
 from rheostat.planning.physical import PhysicalPlan, plan_physical
 from rheostat.topology import aggregates as rh
 from rheostat.windows.window import Window, tumbling
@@ -18,7 +18,7 @@ ROUTING = even_routing(4, 2)
 def sql_of(plan: PhysicalPlan, streams: dict[str, StreamSql]) -> str:
     def part(table: str) -> str:
         routed = plan.tables[table].route_by
-        return slot_sql(4, ROUTING if routed else (0,) * 4, 0 if routed else 2)
+        return part_sql(4, ROUTING if routed else (2,) * 4)
 
     return feeds_sql(plan_feeds(plan, 0, streams), plan, streams, part)
 
@@ -132,6 +132,5 @@ def test_panes_are_cut_exactly_from_any_offset() -> None:
 
 
 def test_slots_follow_the_routing_table() -> None:
-    assert slot_sql(4, (0, 0, 0, 0), 3) == "3"
-    assert slot_sql(4, (1, 1, 1, 1), 3) == "4"
-    assert "from_json('[5,6,5,7]', 'array<int>')" in slot_sql(4, (0, 1, 0, 2), 5)
+    assert part_sql(4, (3, 3, 3, 3)) == "3"
+    assert "from_json('[5,6,5,7]', 'array<int>')" in part_sql(4, (5, 6, 5, 7))

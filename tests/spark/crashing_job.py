@@ -1,4 +1,7 @@
-"""The job that the crash test kills: a process of its own, which runs over everything there is and ends."""
+"""The job that the crash test kills: a process of its own, which runs over everything there is and ends.
+
+Every epoch has another number of slots than the one before, so that every kill hits a rescale.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,10 @@ import sys
 from pathlib import Path
 
 import rheostat as rh
+from tests.spark.processors import RUNNING_SCHEMA, RUNNING_STATE, running
 from tests.spark.streams import read_stream
 
 WINDOWS = [*rh.tumbling("1 minute", "5 minutes"), *rh.sliding("3 minutes", "1 minute")]
-
-
-def report(progress: rh.Progress) -> None:
-    print(progress.epoch, flush=True)
 
 
 def main(folder: Path) -> None:
@@ -23,11 +23,19 @@ def main(folder: Path) -> None:
     stream.consolidate("windows", WINDOWS).sink(rh.sinks.parquet(str(folder / "out")))
     totals = rows.compute("overall", n=rh.count()).consolidate("totals", rh.sliding("5 minutes", "1 minute"))
     totals.sink(rh.sinks.format("json", str(folder / "totals")))
-    print("started", flush=True)
-    query = t.start(
-        str(folder / "checkpoint"), trigger=rh.AVAILABLE_NOW, on_progress=lambda p: print(p.epoch, flush=True)
-    )
-    query.await_termination()
+    kept = rows.process("running", running, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA)
+    kept.sink(rh.sinks.parquet(str(folder / "running")))
+    print("ready", flush=True)
+    sys.stdin.readline()  # Spark is up; begin when the one before is dead
+    queries: list[rh.Query] = []
+
+    def committed(progress: rh.Progress) -> None:
+        for query in queries:
+            query.rescale(slots=1 + progress.epoch % 3)
+        print(progress.epoch, flush=True)
+
+    queries.append(t.start(str(folder / "checkpoint"), trigger=rh.AVAILABLE_NOW, on_progress=committed))
+    queries[0].await_termination()
     print("done", flush=True)
 
 

@@ -162,7 +162,7 @@ def test_two_streams_meet(spark: SparkSession, tmp_path: Path, logic: Any) -> No
     left = t.source(orders.stream(spark, tmp_path / "orders"), event_time="ts", name="orders")
     right = t.source(payments.stream(spark, tmp_path / "payments"), event_time="ts", name="payments")
     sink = rh.sinks.memory()
-    options = {} if logic is Paid else {"state": "amount bigint, paid boolean"}
+    options: dict[str, Any] = {} if logic is Paid else {"state": "amount bigint, paid boolean"}
     joined = left.process("paid", logic, by="key", join=[right], schema="key string, amount bigint", **options)
     joined.sink(sink)
     query = run(t, tmp_path / "checkpoint", slots=2)

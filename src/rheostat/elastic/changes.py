@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rheostat.elastic.balancing import THRESHOLD, Assignment, Loads, balance, rescale
+from rheostat.elastic.balancing import THRESHOLD, Assignment, Loads, balance, imbalance, rescale, slot_loads
 
 _LISTED = 64
 
@@ -27,7 +27,15 @@ class Rebalance:
     reason: str = "asked for"
 
 
-Request = Rescale | Rebalance
+@dataclass(frozen=True)
+class Reassign:
+    """A routing table that somebody has decided on, shard by shard."""
+
+    routing: tuple[int, ...]
+    reason: str = "asked for"
+
+
+Request = Rescale | Rebalance | Reassign
 
 
 @dataclass(frozen=True)
@@ -36,12 +44,13 @@ class Change:
 
     Attributes:
         epoch: the first epoch with the new routing.
-        kind: ``rescale`` or ``rebalance``.
+        kind: ``rescale``, ``rebalance`` or ``reassign``.
         slots: number of slots before and after.
         moved: how many shards changed their slot.
         moves: the first of them: shard, slot before, slot after.
         imbalance: largest over mean load of the slots, before and after, as far as it was measured.
         reason: why, in words.
+        hot: which key or shard is so busy that no placement is balanced; empty if there is none.
     """
 
     epoch: int
@@ -52,6 +61,7 @@ class Change:
     moves: tuple[tuple[int, int, int], ...]
     imbalance: tuple[float, float]
     reason: str
+    hot: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -74,26 +84,29 @@ def apply(
         hottest: the busiest key that is known, to name it if no placement helps.
     """
     slots = max(routing) + 1
-    wanted = request.slots if isinstance(request, Rescale) else slots
     if isinstance(request, Rescale):
-        found: Assignment = rescale(routing, loads, request.slots)
-    else:
+        found = rescale(routing, loads, request.slots)
+    elif isinstance(request, Rebalance):
         found = balance(routing, loads, slots, request.threshold)
+    else:
+        before, after = (imbalance(slot_loads(r, loads, max(r) + 1)) for r in (routing, request.routing))
+        found = Assignment(request.routing, before, after)
     moved = found.moved(routing)
     moves = tuple((s, routing[s], found.routing[s]) for s in moved[:_LISTED])
-    reason = request.reason
+    hot = ""
     if found.hot is not None:
         share = loads[found.hot] / max(float(loads.sum()), 1e-12)
         key = f" ({hottest})" if hottest else ""
-        reason += f"; shard {found.hot}{key} alone carries {share:.0%} of the work, so no placement is balanced"
+        hot = f"shard {found.hot}{key} alone carries {share:.0%} of the work: no placement is balanced"
     change = Change(
         epoch,
         component,
-        "rescale" if isinstance(request, Rescale) else "rebalance",
-        (slots, wanted),
+        type(request).__name__.lower(),
+        (slots, max(found.routing) + 1),
         len(moved),
         moves,
         (round(found.before, 3), round(found.after, 3)),
-        reason,
+        request.reason,
+        hot,
     )
     return found.routing, change

@@ -93,12 +93,12 @@ def passes(plan: PhysicalPlan, level: int) -> int:
 
 
 def feeds_sql(
-    feeds: Sequence[Feed], plan: PhysicalPlan, streams: Mapping[str, StreamSql], part_sql: Callable[[str], str]
+    feeds: Sequence[Feed], plan: PhysicalPlan, streams: Mapping[str, StreamSql], part_of: Callable[[str], str]
 ) -> str:
     """One SELECT with all feeds and the partition each row goes to.
 
     Args:
-        part_sql: SQL of the partition for a table, by its name, out of the column ``hash``.
+        part_of: SQL of the partition for a table, by its name, out of the column ``hash``.
     """
     partials: dict[str, str] = {}
     for feed in feeds:
@@ -113,7 +113,7 @@ def feeds_sql(
             table = plan.tables[feed.table]
             rows = f"({_raw_rows(table, streams[feed.stream])})" if feed.raw else _name(table)
             route_by = [f"k.{k}" for k in table.route_by]
-        selects.append(_addressed(feed, feeds, rows, route_by, part_sql(feed.table)))
+        selects.append(_addressed(feed, feeds, rows, route_by, part_of(feed.table)))
     definitions = ",\n".join(f"{name} AS ({sql})" for name, sql in partials.items())
     return (f"WITH {definitions}\n" if definitions else "") + "\nUNION ALL\n".join(selects)
 
@@ -128,15 +128,18 @@ def pane_sql(time_sql: str, pane: Window) -> str:
     return f"{time_sql} - pmod({shifted}, {pane.size}L)"
 
 
-def slot_sql(shards: int, routing: Sequence[int], first_part: int) -> str:
-    """The partition of column ``hash``: its shard's slot, after the slots of the components before it.
+def part_sql(shards: int, parts: Sequence[int]) -> str:
+    """The partition of column ``hash``, given the partition of every shard.
 
-    The routing table goes in as JSON that Spark folds into one constant array; written as an SQL array it would
-    overflow the parser's stack, written as numbers it would be compiled anew whenever it changes.
+    The table goes in as JSON that Spark folds into one constant array; written as an SQL array it would overflow the
+    parser's stack, written as numbers it would be compiled anew whenever it changes.
+
+    >>> part_sql(4, (3, 3, 3, 3))
+    '3'
     """
-    if len(set(routing)) == 1:
-        return f"{first_part + routing[0]}"
-    table = ",".join(str(first_part + slot) for slot in routing)
+    if len(set(parts)) == 1:
+        return f"{parts[0]}"
+    table = ",".join(str(part) for part in parts)
     return f"element_at(from_json('[{table}]', 'array<int>'), cast({shard_sql(HASH, shards)} + 1 as int))"
 
 

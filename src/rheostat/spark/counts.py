@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from rheostat.elastic.routing import shard_sql
 from rheostat.planning.physical import PhysicalPlan
 from rheostat.spark.lineage import keeps_rows
+from rheostat.spark.rows import EpochRows
 from rheostat.spark.specs import PartReport
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
@@ -101,6 +103,23 @@ def observed_in(done: DataFrame) -> dict[str, Observed]:
         fields = row.schema().fieldNames()
         observed[name.removeprefix(_PREFIX)] = {field: row.get(j) for j, field in enumerate(fields)}
     return observed
+
+
+def rows_by_shard(plan: PhysicalPlan, shards: int, rows: EpochRows) -> dict[str, dict[int, int]]:
+    """Per component of the first level, how many rows of the epoch each shard has: a look ahead, for balancing."""
+    counted: dict[str, dict[int, int]] = {}
+    for component in plan.components_at(0):
+        if not component.attributes:
+            continue
+        streams = [plan.tables[t].upstream for t in component.tables if t in plan.tables]
+        streams += [u for t in component.tables if t in plan.keyed for u in plan.keyed[t].process.upstreams]
+        hashed = f"xxhash64({', '.join(quoted(a) for a in component.attributes)})"
+        selects = [
+            f"SELECT {shard_sql(hashed, shards)} AS shard FROM {rows.view(stream)}" for stream in dict.fromkeys(streams)
+        ]
+        counts = rows.spark.sql(f"SELECT shard, count(*) FROM ({' UNION ALL '.join(selects)}) GROUP BY shard")
+        counted[component.name] = {int(shard): int(count) for shard, count in counts.collect()}
+    return counted
 
 
 def _of_observed(observed: Observed) -> Counts:

@@ -13,7 +13,8 @@ from rheostat.elastic.balancing import imbalance
 from rheostat.errors import CheckpointError
 from rheostat.planning.feeds import StreamSql, passes
 from rheostat.spark.clocks import batch_time, with_clocks
-from rheostat.spark.counts import Counts, Observed
+from rheostat.spark.control import Turn
+from rheostat.spark.counts import Counts, Observed, rows_by_shard
 from rheostat.spark.job import Job
 from rheostat.spark.levels import EpochSetting, EpochState, Level
 from rheostat.spark.outputs import EpochOutputs
@@ -85,11 +86,13 @@ class _Epoch:
         self._observed: dict[str, Observed] = {}
         self._rows = EpochRows(job.graph, batch)
         self._outputs = EpochOutputs(job, epoch, self._rows)
-        self._turn = job.control.turn(epoch)
+        self._turn = Turn(job.control.routing)
+        self._counted: dict[str, dict[int, int]] = {}
 
     def run(self) -> None:
-        """One epoch, in this order. It began when the routing was fixed, which may differ from the last epoch's.
+        """One epoch, in this order:
 
+        0. Fix the routing, which may differ from the last epoch's.
         1. Level by level: take partials in, move the watermark, close windows into staged results.
         2. Write the sinks, which are idempotent by epoch.
         3. Commit: write the manifest. Up to here nothing counted; from here on everything does.
@@ -101,6 +104,8 @@ class _Epoch:
 
     def _run(self) -> None:
         job = self._job
+        self._prepare()
+        self._turn = job.control.turn(self._epoch, self._counted)
         before = with_clocks({s.name: self._manifest.watermarks.get(s.name) for s in job.sources}, job.plan.clocks)
         setting = EpochSetting(
             self._epoch,
@@ -109,10 +114,10 @@ class _Epoch:
             self._turn.routing,
             self._outputs.staging,
             self._turn.moved,
+            self._turn.expected,
             self._processing_time(),
         )
         counts, after = {s.name: Counts() for s in job.sources}, before
-        self._prepare()
         for number in range(max(job.plan.levels, 1)):
             level = Level(number, job.plan, job.checkpoint.shards, job.checkpoint.table_folder)
             streams = self._streams(level)
@@ -135,12 +140,15 @@ class _Epoch:
         graph, reads = self._job.graph, passes(self._job.plan, 0)
         plain = [s for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)]
         observed = {n: c for n, c in self._job.counters.items() if c.must_observe}
-        if reads + len(plain) > 1 or len(self._job.sources) > 1 or reads == 0:
+        ahead = self._job.control.ahead and reads > 0
+        if reads + len(plain) + ahead > 1 or len(self._job.sources) > 1 or reads == 0:
             self._rows.keep()
             self._observed = {name: counter.count(self._rows.stream(name)) for name, counter in observed.items()}
         else:
             for name, counter in observed.items():
                 self._rows.replace(name, counter.observe(self._rows.stream(name)))
+        if ahead:
+            self._counted = rows_by_shard(self._job.plan, self._job.checkpoint.shards, self._rows)
 
     def _streams(self, level: Level) -> dict[str, StreamSql]:
         """The rows that the tables of a level read, as far as there are some."""
@@ -166,7 +174,7 @@ class _Epoch:
         return with_clocks(after, self._job.plan.clocks)
 
     def _processing_time(self) -> int | None:
-        """When Spark began the epoch, if any state expires by it; from Spark's log, so that a repetition has the same."""
+        """When Spark began the epoch, if any state expires by it; from Spark's log, so a repetition has the same."""
         if not any(t.process.ttl and t.process.clock == "processing" for t in self._job.plan.keyed.values()):
             return None
         began = batch_time(self._job.checkpoint.folder / "spark" / "offsets", self._epoch)
@@ -189,7 +197,7 @@ class _Epoch:
         if (began := self._processing_time()) is not None:
             totals["processing_time"] = began
         totals.update(rows=sum(c.rows for c in counts.values()), results=sum(self._outputs.counts.values()))
-        job.control.observe(self._state.reports)
+        job.control.observe(self._state.reports, self._counted)
         changes = [*self._manifest.changes, *(c.to_json() for c in self._turn.changes)]
         job.checkpoint.commit(
             self._manifest.at(
@@ -227,6 +235,7 @@ class _Epoch:
             slot_seconds=self._slot_seconds(reports),
             imbalance=self._imbalance(reports),
             hottest=self._job.control.hottest,
+            hot=self._turn.hot,
             changes=self._turn.changes,
             fetched_bytes=sum(r.fetched for r in reports),
             migrated_bytes=sum(r.migrated for r in reports),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from rheostat.keyed.layout import WAKE
-from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, plan_feeds, slot_sql
+from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, part_sql, plan_feeds
 from rheostat.planning.physical import Component, KeyedTable, PhysicalPlan, Table
 from rheostat.spark.counts import Observed
 from rheostat.spark.specs import KeyedSpec, PartReport, StageSpec, TableSpec
@@ -56,6 +56,7 @@ class EpochSetting:
         routing: per component, the slot of every shard.
         staging: per operator whose results are read, where they go.
         moved: per component, the shards that belong to another slot than in the epoch before.
+        expected: per component and slot, the useful seconds it will probably take.
         processing_time: when Spark began the epoch, in microseconds; the same if the epoch is repeated.
     """
 
@@ -65,6 +66,7 @@ class EpochSetting:
     routing: Mapping[str, tuple[int, ...]]
     staging: Mapping[str, Folder]
     moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    expected: Mapping[tuple[str, int], float] = field(default_factory=dict)
     processing_time: int | None = None
 
     def now(self, table: KeyedTable) -> int | None:
@@ -114,7 +116,7 @@ class Level:
             folder = self.folder_of(owner.name)
             keyed[owner.name] = KeyedSpec(owner, folder, segments, fold[owner.name], before, now=now)
         spec = self._spec(setting, self.components, specs, keyed, feeds)
-        sql = feeds_sql(feeds, self.plan, streams, self._part_sql(spec))
+        sql = feeds_sql(feeds, self.plan, streams, self._part_of(spec))
         reports, observed = run_ingest(setting.spark.sql(sql), spec)
         state.add(reports, fold)
         return reports, observed
@@ -151,9 +153,11 @@ class Level:
         feeds: Sequence[Feed],
     ) -> StageSpec:
         routing = setting.routing
+        # Spark starts tasks in the order of their partitions: the longest first, so that it does not end last.
+        parts = [(c.name, slot) for c in components for slot in range(max(routing[c.name]) + 1)]
         return StageSpec(
             setting.epoch,
-            tuple((c.name, slot) for c in components for slot in range(max(routing[c.name]) + 1)),
+            tuple(sorted(parts, key=lambda part: -setting.expected.get(part, 0.0))),
             {c.name: routing[c.name] for c in components},
             {c.name: tuple(specs[t] for t in c.tables if t in specs) for c in components},
             {c.name: tuple(keyed[t] for t in c.tables if t in keyed) for c in components},
@@ -162,13 +166,13 @@ class Level:
             setting.moved,
         )
 
-    def _part_sql(self, spec: StageSpec) -> Callable[[str], str]:
-        first = {c: spec.parts.index((c, 0)) for c in spec.routing}
+    def _part_of(self, spec: StageSpec) -> Callable[[str], str]:
+        number = {part: i for i, part in enumerate(spec.parts)}
         component_of = {t: c.name for c in self.components for t in c.tables}
 
         def part(table: str) -> str:
             component = component_of[table]
-            return slot_sql(self.shards, spec.routing[component], first[component])
+            return part_sql(self.shards, [number[component, slot] for slot in spec.routing[component]])
 
         return part
 

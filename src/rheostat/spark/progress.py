@@ -26,6 +26,7 @@ class Progress:
         slot_seconds: per component, how long each slot worked.
         imbalance: per component, the busiest slot's useful seconds over the mean.
         hottest: per component, its busiest key and that key's share of the work, where keys are told apart.
+        hot: per component, a key so busy that no placement of shards is balanced, in words; found while balancing.
         changes: what changed in the routing for this epoch.
         fetched_bytes: bytes of state that nodes copied from the checkpoint; none where it is on their own disk.
         migrated_bytes: those of them that were copied because shards moved between slots.
@@ -47,6 +48,7 @@ class Progress:
     slot_seconds: Mapping[str, Sequence[float]] = field(default_factory=dict)
     imbalance: Mapping[str, float] = field(default_factory=dict)
     hottest: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    hot: Mapping[str, str] = field(default_factory=dict)
     changes: Sequence[Change] = ()
     fetched_bytes: int = 0
     migrated_bytes: int = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import StreamingQueryException
@@ -79,6 +80,10 @@ class Query:
             threshold: how much more than the mean the busiest slot may have.
         """
         self._job.control.rebalance(threshold, component)
+
+    def reassign(self, component: str, routing: Sequence[int]) -> None:
+        """Give every shard of a component a slot of your own choice from the next epoch on."""
+        self._job.control.reassign(component, tuple(routing))
 
     @property
     def is_active(self) -> bool:

@@ -46,6 +46,7 @@ class Topology(Graph):
         retain: int = 10,
         drop: Collection[str] = (),
         balance: float | None = None,
+        ahead: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         probe: Probe | None = None,
     ) -> Query:
@@ -63,6 +64,8 @@ class Topology(Graph):
             drop: operators of the checkpoint that are gone for good and whose state may be lost.
             balance: keep the busiest slot within this multiple of the mean, by moving shards at epoch boundaries
                 (Elasticutor's threshold is 1.2); by default only ``query.rebalance`` moves any.
+            ahead: with ``balance``, count the rows of every shard before an epoch and balance what is about to come,
+                not what came before. Worth its pass over the rows where they are expensive and their keys shift.
             on_progress: called after every epoch.
             probe: for tests: called with the name of every step of an epoch.
         """
@@ -80,7 +83,7 @@ class Topology(Graph):
             cores = sources[0].frame.sparkSession.sparkContext.defaultParallelism
             loads = {c.name: ShardLoads.of(owned.shards, owned.manifest.loads.get(c.name, ())) for c in plan.components}
             routing = _routing(plan, owned.shards, slots, min(cores, owned.shards), owned.manifest.routing, loads)
-            control = Control(plan.components, routing, loads, balance)
+            control = Control(plan.components, routing, loads, balance, ahead)
             for table in (*plan.tables, *plan.keyed):
                 owned.table_folder(table).create()
             clean_staging(s.sink for s in self.sinks)

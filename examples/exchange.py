@@ -1,0 +1,1 @@
+../src/rheostat/demo/exchange.py

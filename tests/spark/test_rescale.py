@@ -1,0 +1,161 @@
+"""Routing that changes under a running query: whatever moves, results are those of one slot that never moves."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+import rheostat as rh
+from rheostat.state.inspection import inspect
+from tests.spark.processors import (
+    RUNNING_SCHEMA,
+    RUNNING_STATE,
+    TRACE_SCHEMA,
+    Trace,
+    expected_running,
+    expected_trace,
+    running,
+    same,
+)
+from tests.spark.streams import SECOND, Batches, assert_same, expected, read_stream, run
+
+WINDOWS = rh.sliding("2 minutes", "1 minute")
+
+
+def topology(spark: SparkSession, folder: Path) -> rh.Topology:
+    t = rh.Topology("moving")
+    rows = t.source(read_stream(spark, folder / "in"), event_time="ts")
+    rows.process("running", running, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(
+        rh.sinks.parquet(str(folder / "running"))
+    )
+    rows.process("trace", Trace, by="key", schema=TRACE_SCHEMA).sink(rh.sinks.parquet(str(folder / "trace")))
+    windows = rows.compute("by", by="key", n=rh.count(), s=rh.sum("value"), m=rh.max("value"))
+    windows.consolidate("windows", WINDOWS).sink(rh.sinks.parquet(str(folder / "windows")))
+    return t
+
+
+def result(folder: Path, name: str) -> pl.DataFrame:
+    return pl.read_parquet(folder / name / "*" / "*.parquet", hive_partitioning=False)
+
+
+rescales = st.tuples(st.just("rescale"), st.integers(1, 5))
+rebalances = st.tuples(st.just("rebalance"), st.just(0))
+restarts = st.tuples(st.just("restart"), st.sampled_from([None, 1, 2, 3]))
+row = st.tuples(st.integers(0, 300), st.sampled_from(["a", "b", "c", "d", None, "é"]), st.integers(0, 9))
+steps = st.lists(
+    st.tuples(st.one_of(rescales, rebalances, restarts, st.none()), st.lists(row, min_size=1, max_size=25)),
+    min_size=3,
+    max_size=6,
+)
+
+
+@settings(
+    max_examples=6,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
+)
+@given(steps=steps)
+def test_any_sequence_of_changes(spark: SparkSession, steps: list[Any]) -> None:
+    """Between one batch and the next, the query is rescaled, rebalanced or stopped and started again."""
+    given_batches = Batches.of(*([(t * SECOND, k, v) for t, k, v in rows] for _, rows in steps))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        Batches(given_batches.frames[:1]).write(folder / "in")
+        query = topology(spark, folder).start(str(folder / "checkpoint"), slots=2, shards=16)
+        try:
+            assert query.await_epoch(0, 60)
+            for epoch, (change, _) in enumerate(steps[1:], start=1):
+                kind, argument = change or ("", None)
+                if kind == "rescale":
+                    query.rescale(slots=argument or 1)
+                elif kind == "rebalance":
+                    query.rebalance(threshold=1.01)
+                elif kind == "restart":
+                    query.stop()
+                    query = topology(spark, folder).start(str(folder / "checkpoint"), slots=argument)
+                Batches(given_batches.frames[epoch : epoch + 1]).write(folder / "in", first=epoch)
+                assert query.await_epoch(epoch, 60)
+                if kind == "rescale":
+                    assert max(query.routing["by key"]) + 1 == argument
+        finally:
+            query.stop()
+        assert same(result(folder, "running"), expected_running(given_batches))
+        assert same(result(folder, "trace"), expected_trace(given_batches))
+        closed = expected(given_batches, WINDOWS)
+        if len(closed):
+            assert_same(result(folder, "windows"), closed)
+
+
+def spend(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    time.sleep(0.002 * len(rows))
+    return running(rows, state)
+
+
+def test_a_busy_slot_gives_shards_away_and_the_checkpoint_remembers_why(spark: SparkSession, tmp_path: Path) -> None:
+    rng = random.Random(3)
+    keys = [f"k{i}" for i in range(12)]
+    given_batches = Batches.of(*([(e * SECOND, rng.choice(keys), 1) for _ in range(60)] for e in range(8)))
+    t = rh.Topology("busy")
+    rows = t.source(given_batches.stream(spark, tmp_path / "in"), event_time="ts")
+    rows.process("running", spend, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(
+        rh.sinks.parquet(str(tmp_path / "running"))
+    )
+    query = run(t, tmp_path / "checkpoint", slots=3, shards=64, balance=1.2)
+    assert same(result(tmp_path, "running"), expected_running(given_batches))
+    changes = [c for p in query.progress for c in p.changes]
+    assert changes, "12 keys in 3 slots are not even to begin with"
+    assert all(c.kind == "rebalance" and "times the mean" in c.reason and c.moved > 0 for c in changes)
+    assert all(c.imbalance[1] < c.imbalance[0] for c in changes)
+    found = inspect(str(tmp_path / "checkpoint"))
+    assert [c["epoch"] for c in found["changes"]] == [c.epoch for c in changes]
+    assert found["components"]["by key"]["routing"] == list(query.routing["by key"])
+    assert found["components"]["by key"]["imbalance"] < 1.5
+    # The routing is still there after a restart.
+    Batches(given_batches.frames[:1]).write(tmp_path / "in", first=8)
+    before = query.routing
+    t = rh.Topology("busy")
+    rows = t.source(read_stream(spark, tmp_path / "in"), event_time="ts")
+    rows.process("running", running, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(
+        rh.sinks.parquet(str(tmp_path / "running"))
+    )
+    assert run(t, tmp_path / "checkpoint").routing == before
+
+
+def test_a_key_that_no_placement_helps_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    given_batches = Batches.of(
+        *([(e * SECOND, "hot" if i % 10 else f"k{i}", 1) for i in range(40)] for e in range(4)),
+    )
+    t = rh.Topology("hot")
+    rows = t.source(given_batches.stream(spark, tmp_path / "in"), event_time="ts")
+    rows.process("running", spend, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(rh.sinks.memory())
+    query = run(t, tmp_path / "checkpoint", slots=4, shards=64, balance=1.2)
+    last = query.progress[-1]
+    assert last.hottest["by key"][0] == "key='hot'"
+    assert last.hottest["by key"][1] > 0.5
+    assert "(key='hot') alone carries" in last.hot["by key"]
+    assert "no placement is balanced" in last.hot["by key"]
+
+
+def test_wishes_that_cannot_be_met(spark: SparkSession, tmp_path: Path) -> None:
+    Batches.of([(0, "a", 1)]).write(tmp_path / "in")
+    query = topology(spark, tmp_path).start(str(tmp_path / "checkpoint"), shards=16)
+    try:
+        for slots in (0, -1, 17):
+            with pytest.raises(rh.TopologyError, match=f"slots={slots}: a component has between 1 and 16 slots"):
+                query.rescale(slots)
+        with pytest.raises(rh.TopologyError, match="no component 'by nobody' can be routed anew; there are by key"):
+            query.rescale(2, component="by nobody")
+        with pytest.raises(rh.TopologyError, match=r"threshold=0\.5"):
+            query.rebalance(threshold=0.5)
+    finally:
+        query.stop()
