@@ -50,10 +50,13 @@ format: $(STAMP) ## let ruff put the code in order
 docs: $(STAMP) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: java ## the window benchmarks, as JSON
+bench: java ## all benchmarks, as JSON (about half an hour)
 	for overlap in 60 12 1; do $(BIN)/rheostat bench windows --overlap $$overlap --json; done
 	$(BIN)/rheostat bench multiwindow --json
-	$(BIN)/rheostat bench growth --json
+	for kind in append update keyed; do $(BIN)/rheostat bench growth --kind $$kind --json; done
+	$(BIN)/rheostat bench state --json
+	$(BIN)/rheostat bench rescale --json
+	$(BIN)/rheostat bench skew --json
 
 lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock
 	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra docs --no-header --no-emit-index-url \

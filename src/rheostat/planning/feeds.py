@@ -206,7 +206,7 @@ def _keyed_rows(table: KeyedTable, feed: Feed, stream: StreamSql) -> str:
 def _addressed(feed: Feed, feeds: Sequence[Feed], rows: str, route_by: Sequence[str], part: str) -> str:
     """A feed's columns under the names they travel by, nulls for the others', and the partition."""
     hashed = f"xxhash64({', '.join(quoted(k) for k in route_by)})" if route_by else "0L"
-    selected = [f"{feed.number} AS {FEED}", f"{part} AS {PART}"]
+    selected = [*([f"{feed.number} AS {FEED}"] if len(feeds) > 1 else []), f"{part} AS {PART}"]
     for other in feeds:
         carried = other is feed
         selected += [

@@ -25,7 +25,7 @@ _CHECKPOINT_FAILED = re.compile(r"CheckpointError: ([^\n]*)")
 
 def run_ingest(rows: DataFrame, spec: StageSpec) -> tuple[list[PartReport], dict[str, Observed]]:
     """Send feeds to their slots and take them in; also the counts of rows that were observed on the way."""
-    routed = rows.repartitionById(len(spec.parts), PART)
+    routed = rows.repartitionById(len(spec.parts), PART).drop(PART)
     stage = routed.mapInArrow(ingest_task(spec), REPORT_SCHEMA)
     return _collect(stage), observed_in(stage)
 
