@@ -43,7 +43,7 @@ def show(found: dict[str, Any], console: Console) -> None:
         ("epoch", "component", "what", "slots", "shards moved", "busiest / mean", "why"),
         *(
             (c["epoch"], c["component"], c["kind"], f"{c['slots'][0]} to {c['slots'][1]}", c["moved"],
-             f"{c['imbalance'][0]} to {c['imbalance'][1]}", "; ".join(filter(None, (c["reason"], c["hot"]))))
+             f"{c['imbalance'][0]} to {c['imbalance'][1]}", "; ".join(filter(None, (c["reason"], c.get("hot")))))
             for c in found["changes"]
         ),
     ])  # fmt: skip
@@ -57,7 +57,7 @@ def _print(console: Console, title: str, rows: list[tuple[Any, ...]]) -> None:
     for name in header:
         table.add_column(name)
     for row in body:
-        table.add_row(*(f"{v:,}" if isinstance(v, int) else str(v) for v in row))
+        table.add_row(*(f"{v:,}" if isinstance(v, int) else "" if v is None else str(v) for v in row))
     console.print(table)
 
 

@@ -40,7 +40,7 @@ def test_the_exchange_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     left = ex.unfilled(orders, found)
     for side in ("B", "S"):
         own = left.filter(side=side)
-        assert own["shares"].sum() == found["shares"].sum() + own["left"].sum(), "shares in, shares out"
+        assert int(own["shares"].sum()) == int(found["shares"].sum()) + int(own["left"].sum()), "shares in, shares out"
     assert left["left"].min() == 0
     in_order = found.sort("ts", "buy_order", "sell_order")
     for name, (logic, state) in WATCHES.items():
@@ -56,5 +56,5 @@ def test_the_exchange_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     assert kept["wash_trades"].frame().height == in_order.filter(pl.col("buyer") == pl.col("seller")).height
     final = kept["composite_index"].frame().sort("ts")["level"][-1]
     opened = made.group_by("stock").agg(first=pl.col("price").first(), last=pl.col("price").last())
-    moves = ((opened["last"] - opened["first"]) / opened["first"]).sum() * ex.BASE / ex.DAY.stocks
+    moves = float(((opened["last"] - opened["first"]) / opened["first"]).sum()) * ex.BASE / ex.DAY.stocks
     assert abs(final - ex.BASE - moves) < 1e-6

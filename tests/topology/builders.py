@@ -50,7 +50,7 @@ class Frame:
         assert not list(rows)
         return Frame(columns_of(schema), streaming=False)
 
-    def mapInArrow(self, function: Callable[..., Any], schema: str) -> Frame:  # noqa: N802, ARG002 - PySpark's
+    def mapInArrow(self, function: Callable[..., Any], schema: str) -> Frame:  # noqa: N802 - PySpark's
         return Frame(columns_of(schema))
 
     def with_column(self, name: str, type_: str) -> Frame:

@@ -7,7 +7,7 @@ so that few shards move and the result is balanced.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ THRESHOLD = 1.2
 """Largest load over mean load that counts as balanced: the paper's value."""
 
 _EVEN = 1.02
-"""How even a new number of slots is made; a slot left empty would still pass for balanced among many."""
+"""How even a new number of slots is made."""
 
 Loads = npt.NDArray[np.float64]
 Routing = tuple[int, ...]
@@ -65,28 +65,9 @@ def balance(routing: Sequence[int], loads: Loads, slots: int, threshold: float =
     >>> balance((0, 0, 0, 1), np.array([4.0, 3.0, 2.0, 1.0]), 2).routing
     (1, 0, 0, 1)
     """
-    where = np.asarray(routing).copy()
-    totals = slot_loads(routing, loads, slots)
-    before = imbalance(totals)
-    mean = totals.mean()
-    for _ in range(len(where)):
-        if imbalance(totals) <= threshold:
-            break
-        most, least = int(totals.argmax()), int(totals.argmin())
-        shards = np.flatnonzero((where == most) & (loads > 0))
-        # Moving a shard leaves the larger of what stays and what the other slot then has: make that smallest.
-        worst = np.maximum(totals[most] - loads[shards], totals[least] + loads[shards])
-        best = int(worst.argmin())
-        if worst[best] >= totals[most]:
-            break  # no single move helps
-        shard = shards[best]
-        where[shard] = least
-        totals[most] -= loads[shard]
-        totals[least] += loads[shard]
-    after = imbalance(totals)
-    heaviest = int(loads.argmax())
-    hot = heaviest if after > threshold and loads[heaviest] > threshold * mean else None
-    return Assignment(tuple(int(s) for s in where), before, after, hot)
+    before = imbalance(slot_loads(routing, loads, slots))
+    where = _levelled(routing, loads, slots, lambda totals: imbalance(totals) <= threshold)
+    return _assignment(where, loads, slots, before, threshold)
 
 
 def rescale(routing: Sequence[int], loads: Loads, slots: int) -> Assignment:
@@ -102,19 +83,52 @@ def rescale(routing: Sequence[int], loads: Loads, slots: int) -> Assignment:
     check_slots(slots, len(routing))
     # A little for every shard, so that idle shards are spread as well.
     known = loads + (loads.mean() * 1e-3 if loads.any() else 1.0)
+    before = imbalance(slot_loads(routing, known, max(routing) + 1))
     where = np.asarray(routing).copy()
-    before = imbalance(slot_loads(where, known, max(int(where.max()) + 1, slots)))
     staying = where < slots
     totals = np.bincount(where[staying], weights=known[staying], minlength=slots)
     for shard in sorted(np.flatnonzero(~staying).tolist(), key=lambda s: -known[s]):
         least = int(totals.argmin())
         where[shard] = least
         totals[least] += known[shard]
-    filled = balance(where.tolist(), known, slots, _EVEN)
-    where = np.asarray(filled.routing).copy()
+    where = _levelled(where.tolist(), known, slots, _even)
     for empty in np.flatnonzero(np.bincount(where, minlength=slots) == 0):
         counts = np.bincount(where, minlength=slots)
         crowded = np.flatnonzero(counts[where] > 1)
         where[crowded[known[crowded].argmin()]] = empty
-    after = imbalance(slot_loads(where, known, slots))
-    return Assignment(tuple(int(s) for s in where), before, after, filled.hot)
+    return _assignment(where, known, slots, before, THRESHOLD)
+
+
+def _levelled(
+    routing: Sequence[int], loads: Loads, slots: int, enough: Callable[[Loads], bool]
+) -> npt.NDArray[np.int64]:
+    """Move one shard after the other from the most to the least loaded slot until it is enough, or no move helps."""
+    where = np.asarray(routing, dtype=np.int64).copy()
+    totals = slot_loads(routing, loads, slots)
+    for _ in range(len(where)):
+        if enough(totals):
+            break
+        most, least = int(totals.argmax()), int(totals.argmin())
+        shards = np.flatnonzero((where == most) & (loads > 0))
+        # Moving a shard leaves the larger of what stays and what the other slot then has: make that smallest.
+        worst = np.maximum(totals[most] - loads[shards], totals[least] + loads[shards])
+        best = int(worst.argmin())
+        if worst[best] >= totals[most]:
+            break
+        shard = shards[best]
+        where[shard] = least
+        totals[most] -= loads[shard]
+        totals[least] += loads[shard]
+    return where
+
+
+def _even(totals: Loads) -> bool:
+    """Whether no slot has much more than the mean, and none much less: among many, an empty one would not show."""
+    return imbalance(totals) <= _EVEN and bool(totals.min() >= totals.mean() / THRESHOLD)
+
+
+def _assignment(where: npt.NDArray[np.int64], loads: Loads, slots: int, before: float, threshold: float) -> Assignment:
+    totals = slot_loads(where, loads, slots)
+    after, heaviest = imbalance(totals), int(loads.argmax())
+    hot = heaviest if after > threshold and loads[heaviest] > threshold * totals.mean() else None
+    return Assignment(tuple(int(s) for s in where), before, after, hot)

@@ -25,10 +25,13 @@ def call_rows(
     """Call the operator's function with the slot's rows.
 
     Args:
-        rows: per stream, the rows in order: ``hash`` and the stream's own columns.
+        rows: per stream, the rows in order: ``hash``, and the stream's own columns as ``r.NAME``.
         state: what is known of their keys, in the columns of the layout.
     """
-    frames = {name: frame.drop(HASH) for name, frame in rows.items()}
+    frames = {
+        name: frame.select(pl.col(n).alias(n.removeprefix("r.")) for n in frame.columns if n != HASH)
+        for name, frame in rows.items()
+    }
     argument: Any = (
         {n: _given(process, f) for n, f in frames.items()}
         if len(process.upstreams) > 1
@@ -68,6 +71,8 @@ def _call(process: Process, step: str, function: Callable[..., Any], *arguments:
     what = step or "the function"
     try:
         result = function(*arguments)
+    except OperatorError:
+        raise
     except Exception as error:
         raise OperatorError.caused_by(process.name, step, error) from error
     if not isinstance(result, tuple) or len(result) not in (2, 3):
@@ -144,7 +149,7 @@ def _addressed(
 ) -> pl.DataFrame:
     """State rows with their routing hash, which only what came in knows. Keys of other shards are refused."""
     names = layout.key_names
-    renamed = [pl.col(k).alias(f"k.{k}") for k in process.keys]
+    renamed = [pl.col(f"r.{k}").alias(f"k.{k}") for k in process.keys]
     seen = [state.select(HASH, *names), *(f.unique(subset=[HASH]).select(HASH, *renamed) for f in rows)]
     known = pl.concat(seen).unique(subset=names)
     addressed = written.join(known, on=names, how="left", nulls_equal=True)

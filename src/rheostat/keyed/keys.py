@@ -20,6 +20,7 @@ from rheostat.windows.merging import HASH, START
 from rheostat.windows.partials import Column
 
 Key = tuple[Any, ...]
+_NAN = float("nan")
 
 
 def call_rows(
@@ -28,7 +29,7 @@ def call_rows(
     """Call the processor for every key that has rows.
 
     Args:
-        rows: per stream, the rows in order: ``hash`` and the stream's own columns.
+        rows: per stream, the rows in order: ``hash``, and the stream's own columns as ``r.NAME``.
         state: what is known of their keys, in the columns of the layout.
     """
     calls = _Calls(process, layout, state, setting)
@@ -51,7 +52,7 @@ def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, settin
     """Call ``on_timer`` for every timer that is due, in the order of time for each key."""
     calls = _Calls(process, layout, due, setting)
     for hash_, *key in due.select(HASH, *layout.key_names).rows():
-        calls.timers(hash_, tuple(key))
+        calls.timers(hash_, _key(key))
     return calls.outcome()
 
 
@@ -76,7 +77,7 @@ class _Calls:
 
     def rows(self, hash_: int, key: Key, rows: Any) -> None:
         """Call ``process`` with a key's rows."""
-        self._play(hash_, key, lambda named, context: self._processor.process(named, rows, context), [None])
+        self._play(hash_, key, lambda named, context: self._processor.process(named, rows, context))
 
     def timers(self, hash_: int, key: Key) -> None:
         """Call ``on_timer`` for the key's timers that are due."""
@@ -86,16 +87,14 @@ class _Calls:
 
         def fire(named: Any, context: Context) -> Iterator[Any]:
             for at in due:
-                context.timers.discard(at)
-                yield from self._processor.on_timer(named, from_micros(at), context) or ()
-                if context.removed:
-                    return
+                if at in context.timers:  # the one before may have cancelled it
+                    context.timers.discard(at)
+                    yield from self._processor.on_timer(named, from_micros(at), context) or ()
 
-        self._play(hash_, key, fire, due)
+        if due:
+            self._play(hash_, key, fire, due)
 
-    def _play(self, hash_: int, key: Key, call: Any, reasons: list[Any]) -> None:
-        if not reasons:
-            return
+    def _play(self, hash_: int, key: Key, call: Any, fired: Iterable[int] = ()) -> None:
         began = time.perf_counter()
         values, timers = self._state.get(key, (None, ()))
         for position, (name, field) in enumerate(self._fields.items()):
@@ -111,7 +110,7 @@ class _Calls:
         except Exception as error:
             shown = ", ".join(f"{n}={v!r}" for n, v in zip(self._process.keys, key, strict=True))
             raise OperatorError.caused_by(self._process.name, f"key {shown}", error) from error
-        self._wakes += [(hash_, *key, at) for at in context.timers.difference(timers)]
+        self._wakes += [(hash_, *key, at) for at in context.timers.difference(set(timers).difference(fired))]
         if context.removed:
             self._state.pop(key, None)
         else:
@@ -140,17 +139,17 @@ def _groups(process: Process, frame: pl.DataFrame) -> Iterator[tuple[int, Key, l
     """The rows of each key as named tuples, keys in the order of their hash, rows in the order they have."""
     if frame.is_empty():
         return
-    ordered = frame.sort(HASH, maintain_order=True)
-    by = [HASH, *process.keys]
+    by = [HASH, *(f"r.{k}" for k in process.keys)]
+    ordered = frame.sort(by, maintain_order=True)
     begins = ordered.select(pl.any_horizontal(pl.col(c).ne_missing(pl.col(c).shift(1)) for c in by)).to_series()
     first = np.flatnonzero(begins.to_numpy() | (np.arange(len(ordered)) == 0))
-    columns = ordered.drop(HASH)
+    columns = ordered.select(pl.col(n).alias(n.removeprefix("r.")) for n in ordered.columns if n != HASH)
     row_of: Any = namedtuple("Row", columns.columns, rename=True)  # type: ignore[misc]
     rows: list[Any] = list(map(row_of._make, columns.rows()))
     heads = ordered[first].select(by).rows()
     ends = [*first[1:].tolist(), len(rows)]
     for (hash_, *key), begin, end in zip(heads, first.tolist(), ends, strict=True):
-        yield hash_, tuple(key), rows[begin:end]
+        yield hash_, _key(key), rows[begin:end]
 
 
 def _stored(layout: KeyedLayout, state: pl.DataFrame) -> dict[Key, tuple[list[Any], tuple[int, ...]]]:
@@ -160,7 +159,12 @@ def _stored(layout: KeyedLayout, state: pl.DataFrame) -> dict[Key, tuple[list[An
     keys = zip(*(state[k].to_list() for k in layout.key_names), strict=True)
     values: Iterable[Any] = zip(*columns, strict=True) if columns else ([] for _ in range(len(state)))
     timers = state[TIMERS].to_list()
-    return {k: (list(v), tuple(t or ())) for k, v, t in zip(keys, values, timers, strict=True)}
+    return {_key(k): (list(v), tuple(t or ())) for k, v, t in zip(keys, values, timers, strict=True)}
+
+
+def _key(values: Iterable[Any]) -> Key:
+    """A key to look up by. Not-a-number is one key, though it is not equal to itself: one object stands for it."""
+    return tuple(_NAN if v != v else v for v in values)  # noqa: PLR0124
 
 
 def _polars(table: pa.Table) -> pl.DataFrame:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from rheostat.errors import OperatorError
-from rheostat.types import arrow_type
+from rheostat.types import INTEGERS, arrow_type
 from rheostat.windows.partials import Column
 
 
@@ -62,21 +63,37 @@ def typed(operator: str, what: str, frame: pl.DataFrame, columns: Sequence[Colum
 def typed_rows(operator: str, what: str, rows: Sequence[Any], columns: Sequence[Column]) -> pa.Table:
     """The same for rows that are sequences, or mappings by column name."""
     names = [c.name for c in columns]
-    if rows and isinstance(rows[0], dict):
-        if unknown := next((n for r in rows for n in r if n not in names), None):
-            raise OperatorError(operator, f"{what} has a column {unknown!r} that is not declared: {', '.join(names)}")
-        rows = [tuple(r.get(n) for n in names) for r in rows]
-    for row in rows:
-        if not isinstance(row, (tuple, list)) or len(row) != len(names):
-            raise OperatorError(operator, f"{what} {row!r} does not fit the declared columns {', '.join(names)}")
-    values = zip(*rows, strict=True) if rows else [()] * len(names)
+    plain = [_plain_row(operator, what, row, names) for row in rows]
+    values = zip(*plain, strict=True) if plain else [()] * len(names)
     arrays = []
     for column, given in zip(columns, values, strict=True):
         try:
+            if column.type in INTEGERS:
+                _check_whole(given)
             arrays.append(pa.array(given, type=arrow_type(column.type)))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeError, ValueError) as error:
             raise OperatorError(operator, f"{what}: column {column.name!r} is not {column.type}: {error}") from error
     return pa.table(arrays, names=names)
+
+
+def _plain_row(operator: str, what: str, row: Any, names: list[str]) -> Sequence[Any]:
+    """A row's values in the order of the columns."""
+    if type(row) is tuple and len(row) == len(names):
+        return row
+    if isinstance(row, Mapping):
+        if unknown := next((n for n in row if n not in names), None):
+            raise OperatorError(operator, f"{what} has a column {unknown!r} that is not declared: {', '.join(names)}")
+        return tuple(row.get(n) for n in names)
+    if not isinstance(row, (tuple, list)) or len(row) != len(names):
+        raise OperatorError(operator, f"{what} {row!r} does not fit the declared columns {', '.join(names)}")
+    return row
+
+
+def _check_whole(values: Sequence[Any]) -> None:
+    """Arrow would cut fractions off integers without a word."""
+    for value in values:
+        if type(value) is not int and isinstance(value, Number) and value != int(value):  # type: ignore[call-overload]
+            raise ValueError(f"{value!r} is not a whole number")
 
 
 def _cast(operator: str, what: str, column: Column, values: pa.ChunkedArray) -> pa.ChunkedArray:

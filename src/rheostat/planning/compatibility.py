@@ -35,10 +35,12 @@ def pins(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> dict[str, P
     }
 
 
-def record(graph: Graph, plan: PhysicalPlan) -> dict[str, dict[str, Any]]:
-    """What the checkpoint remembers of every operator with state."""
+def record(
+    graph: Graph, plan: PhysicalPlan, recorded: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, dict[str, Any]]:
+    """What the checkpoint remembers of every operator with state, given what it has remembered so far."""
     windows = {name: _describe(graph.nodes[name], table) for table in plan.tables.values() for name in table.operators}
-    return windows | {table.name: _describe_process(table) for table in plan.keyed.values()}
+    return windows | {t.name: _describe_process(t, (recorded or {}).get(t.name, {})) for t in plan.keyed.values()}
 
 
 def kept_tables(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> set[str]:
@@ -72,7 +74,7 @@ def check(
             if old[what] != new[what]:
                 raise _incompatible(name, what, old[what], new[what])
         if "plan" not in new:
-            _check_fields(name, old["state"], new["state"])
+            _check_fields(name, old["state"], new["state"], old.get("dropped", ()))
             continue
         if any(o.emit == "update" for o in _outputs(plan, name)) and not plan.tables[new["table"]].plan.panes_only:
             raise CheckpointError(
@@ -91,22 +93,30 @@ def check(
                 raise _incompatible(name, f"type of {column}", old["partials"][column], type_)
 
 
-def _check_fields(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+def _check_fields(name: str, old: Mapping[str, str], new: Mapping[str, str], dropped: Collection[str]) -> None:
     """Fields may come and go. One that stays keeps its type, or gets a wider one that holds every old value."""
     for field, type_ in new.items():
+        if field in dropped:
+            raise CheckpointError(
+                f"operator {name!r}: state field {field!r} was left out by an earlier version, and keys that have not "
+                "changed since still have its old values: give the field another name"
+            )
         before = old.get(field, type_)
         if before != type_ and type_ not in _WIDER.get(before, ()):
             raise _incompatible(name, f"state field {field!r} of type", before, type_)
 
 
-def _describe_process(table: KeyedTable) -> dict[str, Any]:
+def _describe_process(table: KeyedTable, before: Mapping[str, Any]) -> dict[str, Any]:
     process = table.process
+    current = {c.name for c in process.state}
+    dropped = {*before.get("dropped", ()), *before.get("state", ())} - current
     return {
         "table": table.name,
         "route_by": list(table.route_by),
         "source": table.source,
         "keys": [[k, t] for k, t in zip(process.keys, process.key_types, strict=True)],
         "state": {c.name: c.type for c in process.state},
+        **({"dropped": sorted(dropped)} if dropped else {}),
     }
 
 

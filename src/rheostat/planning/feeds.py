@@ -193,7 +193,11 @@ def _keyed_rows(table: KeyedTable, feed: Feed, stream: StreamSql) -> str:
     """Rows for a processor, numbered in the order of arrival; those without event time are kept aside elsewhere."""
     process = table.process
     time_sql = dict(zip(process.upstreams, process.time_sql, strict=True))[feed.stream]
-    made = {SEQUENCE: "monotonically_increasing_id()", ARRIVAL: stream.arrival_sql, MAX_TIME: time_sql or "NULL"}
+    made = {
+        SEQUENCE: "monotonically_increasing_id()",
+        ARRIVAL: stream.arrival_sql,
+        MAX_TIME: time_sql or "CAST(NULL AS BIGINT)",
+    }
     selected = [
         f"{made[c]} AS {c}" if c in made else f"{quoted(c.removeprefix('r.'))} AS {quoted(c)}"
         for c in feed.columns

@@ -48,7 +48,7 @@ def take_rows(spec: StageSpec, given: KeyedSpec, slot: int, arrived: pa.Table | 
         call = keys.call_rows if process.per_key else frames.call_rows
         outcome = call(process, given.table.layout, _plain(process, rows), state, setting)
     if process.clock == "event" and process.ttl is not None:
-        outcome = _touched_by_rows(outcome, rows, given.before)
+        outcome = _touched(outcome, state, given.before, rows)
     did.arrivals = arrivals_of(rows[process.upstream]) if ARRIVAL in rows[process.upstream].columns else []
     _write(spec, given, slot, outcome, report)
     report.spend(shards_of(hashes, len(routing)), time.perf_counter() - began, _by_shard(outcome, len(routing)))
@@ -69,6 +69,8 @@ def call_timers(spec: StageSpec, given: KeyedSpec, slot: int, report: PartReport
     with time_limit(process.time_limit, process.name):
         call = keys.call_timers if process.per_key else frames.call_timers
         outcome = call(process, layout, due, Setting(spec.epoch, until, given.now))
+    if process.clock == "event" and process.ttl is not None:
+        outcome = _touched(outcome, due, until, {})
     _write(spec, given, slot, outcome, report)
     report.spend(shards_of(due[HASH].to_numpy(), len(routing)), time.perf_counter() - began)
 
@@ -86,37 +88,44 @@ def _rows(spec: StageSpec, given: KeyedSpec, arrived: pa.Table | None) -> dict[s
         if arrived is None or feed.table != given.table.name:
             continue
         table = arrived.filter(pc.equal(arrived.column(FEED), feed.number)) if len(spec.feeds) > 1 else arrived
-        frame = to_polars(table.select(feed.wire).rename_columns(feed.columns))
-        renamed = frame.rename({n: n.removeprefix("r.") for n in frame.columns if n.startswith("r.")})
-        order = [*process.order, SEQUENCE]
-        rows[feed.stream] = renamed if len(order) == 1 and renamed[SEQUENCE].is_sorted() else renamed.sort(order)
-    for stream, columns in zip(process.upstreams, process.inputs, strict=True):
+        frame = to_polars(_typed(process, feed.stream, table.select(feed.wire).rename_columns(feed.columns)))
+        order = [*(f"r.{c}" for c in process.order), SEQUENCE]
+        rows[feed.stream] = frame if len(order) == 1 and frame[SEQUENCE].is_sorted() else frame.sort(order)
+    for stream in process.upstreams:
         if stream not in rows:
-            schema = pa.schema([(HASH, pa.int64()), *((c.name, arrow_type(c.type)) for c in columns)])
+            schema = pa.schema([(HASH, pa.int64()), *_types(process, stream).items()])
             rows[stream] = to_polars(schema.empty_table())
     return {stream: rows[stream] for stream in process.upstreams}
 
 
+def _types(process: Process, stream: str) -> dict[str, pa.DataType]:
+    """A stream's columns as they travel. The prefix keeps them apart from what is carried beside them."""
+    columns = process.inputs[process.upstreams.index(stream)]
+    return {f"r.{c.name}": arrow_type(c.type) for c in columns}
+
+
+def _typed(process: Process, stream: str, table: pa.Table) -> pa.Table:
+    """The rows in the types of the topology; Spark sends timestamps in the zone of its session."""
+    types = _types(process, stream)
+    return table.cast(pa.schema([pa.field(f.name, types.get(f.name, f.type)) for f in table.schema]))
+
+
 def _plain(process: Process, rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The rows with the stream's own columns and the hash."""
-    return {
-        stream: rows[stream].select(HASH, *(c.name for c in columns))
-        for stream, columns in zip(process.upstreams, process.inputs, strict=True)
-    }
+    return {stream: rows[stream].select(HASH, *_types(process, stream)) for stream in process.upstreams}
 
 
-def _touched_by_rows(outcome: Outcome, rows: Mapping[str, pl.DataFrame], watermark: int | None) -> Outcome:
-    """By event time, a key is as old as the newest row it had, or as the watermark."""
-    times = [f.select(HASH, MAX_TIME) for f in rows.values() if MAX_TIME in f.columns]
+def _touched(
+    outcome: Outcome, before: pl.DataFrame, watermark: int | None, rows: Mapping[str, pl.DataFrame]
+) -> Outcome:
+    """By event time, a key is as old as the newest row it ever had, or as the watermark when it last changed."""
+    times = [before.select(HASH, pl.col(TOUCHED).alias(MAX_TIME))]
+    times += [f.select(HASH, MAX_TIME) for f in rows.values() if MAX_TIME in f.columns]
     newest = pl.concat(times).group_by(HASH).agg(pl.col(MAX_TIME).max())
     known = outcome.state.join(newest, on=HASH, how="left")
     touched = pl.max_horizontal(MAX_TIME, pl.lit(watermark, dtype=pl.Int64)).alias(TOUCHED)
-    return Outcome(
-        outcome.output,
-        known.with_columns(touched).select(outcome.state.columns),
-        outcome.wakes,
-        outcome.costs,
-    )
+    state = known.with_columns(touched).select(outcome.state.columns)
+    return Outcome(outcome.output, state, outcome.wakes, outcome.costs)
 
 
 def _write(spec: StageSpec, given: KeyedSpec, slot: int, outcome: Outcome | None, report: PartReport) -> None:
@@ -173,6 +182,6 @@ def _hottest(
     names, index = np.unique(hashes[inside], return_inverse=True)
     sums = np.bincount(index, weights=weights[inside])
     hottest = int(names[int(sums.argmax())])
-    found = frame.filter(pl.col(HASH) == hottest).select(process.keys).head(1).rows()
+    found = frame.filter(pl.col(HASH) == hottest).select(f"r.{k}" for k in process.keys).head(1).rows()
     text = ", ".join(f"{k}={v!r}" for k, v in zip(process.keys, found[0], strict=True)) if found else ""
     return busiest, text, float(sums.max() / max(float(weights.sum()), 1e-12))

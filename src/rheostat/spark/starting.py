@@ -94,7 +94,7 @@ class Topology(Graph):
                 if on_progress is not None:
                     on_progress(progress)
 
-            recorded = compatibility.record(self, plan)
+            recorded = compatibility.record(self, plan, kept)
             job = Job(self, plan, owned, recorded, control, note, probe or _undisturbed)
             runner = EpochRunner(job)
             writer = (

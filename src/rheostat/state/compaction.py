@@ -64,6 +64,9 @@ def choose_newest(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     for highest in sorted(set(ranks.values()), reverse=True):
         larger = [e for e in epochs if ranks[e] > highest]
         run = [e for e in epochs if not larger or e > larger[-1]]
-        if sum(ranks[e] == highest for e in run) >= FAN_IN:
+        tops = [e for e in run if ranks[e] == highest]
+        # Small epochs before a large one wait for the next large ones, but not without limit.
+        waiting = sum(e < tops[-1] for e in run) if tops else 0
+        if len(tops) >= FAN_IN or waiting >= 2 * FAN_IN:
             return tuple(s for s in segments if s.epoch in set(run))
     return ()

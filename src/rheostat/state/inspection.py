@@ -53,8 +53,10 @@ def _manifests(folder: Folder) -> list[Manifest]:
         if name.endswith(".json"):
             try:
                 found.append(decode(home.read(name), f"{home.uri}/{name}"))
-            except FileNotFoundError:
-                continue  # a running query has just forgotten it
+            except CheckpointError:
+                if home.exists(name):
+                    raise
+                # else a running query has just forgotten it
     return found
 
 
@@ -62,9 +64,11 @@ def _epoch(manifest: Manifest, before: Manifest | None) -> dict[str, Any]:
     written = [s for segments in manifest.tables.values() for s in segments if s.epoch == manifest.epoch]
     known = {s.file for segments in (before.tables.values() if before else ()) for s in segments}
     kept = {s.file for segments in manifest.tables.values() for s in segments}
+    rows = manifest.totals.get("rows", 0)
     return {
         "epoch": manifest.epoch,
-        "rows": manifest.totals.get("rows", 0) - (before.totals.get("rows", 0) if before else 0),
+        # What came before the oldest manifest there is cannot be told from what it brought itself.
+        "rows": rows - before.totals.get("rows", 0) if before else rows if manifest.epoch == 0 else None,
         "state_rows": manifest.state_rows,
         "state_bytes": manifest.state_bytes,
         "segments": len(kept),

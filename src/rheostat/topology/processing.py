@@ -46,6 +46,12 @@ def process_node(
     per_key = isinstance(logic, type) and issubclass(logic, KeyProcessor)
     if not keys:
         raise TopologyError(f"operator {name!r} has keyed state and no key: give it by='column'")
+    if len(set(keys)) < len(keys):
+        raise TopologyError(f"operator {name!r} names a key twice: {', '.join(keys)}")
+    if on_timer is not None and TIMER in keys:
+        raise TopologyError(
+            f"operator {name!r}: a key is called {TIMER!r}, as the column that holds a key's timer; rename it"
+        )
     if not per_key and not callable(logic):
         raise TopologyError(f"operator {name!r}: {logic!r} is neither a function over frames nor a KeyProcessor class")
     if per_key and on_timer is not None:

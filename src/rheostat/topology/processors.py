@@ -7,6 +7,7 @@ owns the key's shard can read it. Logic that can be written over whole frames ne
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -53,7 +54,7 @@ class StateField:
             return [] if stored is None else list(stored)
         if self.kind == "map":
             return SortedDict((e["key"], e["value"]) for e in stored or ())
-        return self.default if stored is None else stored
+        return copy.deepcopy(self.default) if stored is None else stored
 
     def stored(self, value: Any) -> Any:
         """What the state column holds, out of what the user left."""
@@ -122,9 +123,8 @@ class KeyProcessor:
     fields: ClassVar[dict[str, StateField]] = {}
 
     def __init_subclass__(cls) -> None:
-        inherited = dict(cls.fields)
-        own = {name: v for name, v in vars(cls).items() if isinstance(v, StateField)}
-        cls.fields = {**inherited, **own}
+        bases = reversed(cls.__mro__)
+        cls.fields = {name: v for base in bases for name, v in vars(base).items() if isinstance(v, StateField)}
 
     def process(self, key: Any, rows: Any, context: Context) -> Iterable[Row] | None:  # noqa: ARG002
         """Take the rows of one key in, in arrival order, and give rows of output.

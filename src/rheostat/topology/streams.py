@@ -144,7 +144,7 @@ class Stream:
         by: str | Iterable[str],
         schema: str,
         state: str | None = None,
-        join: Iterable[Stream] = (),
+        join: Stream | Iterable[Stream] = (),
         on_timer: Callable[..., Any] | None = None,
         event_time: str | None = None,
         order: str | Iterable[str] = (),
@@ -174,7 +174,7 @@ class Stream:
             over: whether a function takes and returns ``polars`` or ``arrow`` frames.
             time_limit: how long the logic may take in one task; a processor that never returns fails after this.
         """
-        streams = [self, *join]
+        streams = [self, *([join] if isinstance(join, Stream) else join)]
         columns = self._template(name, "schema", schema)
         kept_ddl = state_ddl(name, logic, state)
         kept = dict(self._template(name, "state", kept_ddl).dtypes) if kept_ddl else {}
@@ -198,6 +198,10 @@ class Stream:
         if timed is not None:
             type_ = dict(columns.dtypes)[timed]
             time = EventTime(micros_sql(quoted(timed), type_), type_, (timed,))
+            if event_time is None:  # the input's own time, which for windows is their last instant
+                time = next(
+                    (s.time for s in streams if s.time and (s.time.columns, s.time.type) == ((timed,), type_)), time
+                )
         self.graph.add(node)
         return Stream(self.graph, name, columns, time)
 
