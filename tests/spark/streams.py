@@ -36,10 +36,11 @@ class Batches:
         """One file per epoch, in order of modification time."""
         folder.mkdir(parents=True, exist_ok=True)
         for i, frame in enumerate(self.frames, start=first):
-            path = folder / f"{i:05d}.parquet"
+            hidden = folder / f".{i:05d}"  # a running query sees a file with its final time or not at all
             time = (pl.col("ts") + T0).cast(pl.Datetime("us", "UTC"))
-            frame.with_columns(time.alias("ts")).write_parquet(path)
-            os.utime(path, (1_000_000_000 + i, 1_000_000_000 + i))
+            frame.with_columns(time.alias("ts")).write_parquet(hidden)
+            os.utime(hidden, (1_000_000_000 + i, 1_000_000_000 + i))
+            hidden.rename(folder / f"{i:05d}.parquet")
 
     def stream(self, spark: SparkSession, folder: Path) -> DataFrame:
         """The streaming DataFrame over the written files, one epoch per file."""

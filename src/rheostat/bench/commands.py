@@ -72,13 +72,13 @@ def growth(
 
 @bench.command()
 def state(
-    rows: Annotated[int, typer.Option(help="Rows, in files of equal size.", min=1_000)] = 4_000_000,
-    files: Annotated[int, typer.Option(help="Files, one per epoch.", min=1)] = 8,
-    keys: Annotated[int, typer.Option(help="Keys, Zipf 1.0.", min=1)] = 10_000,
+    rows: Annotated[int, typer.Option(help="Rows in all.", min=1_000)] = 2_000_000,
+    epochs: Annotated[int, typer.Option(help="Epochs of equal size.", min=1)] = 4,
+    keys: Annotated[int, typer.Option(help="Keys, Zipf 1.0.", min=1)] = 100_000,
     as_json: Json = False,
 ) -> None:
     """A running count and sum per key, against Spark's three Python state APIs (about eight minutes)."""
-    _show(_watched(lambda say: state_bench.run(rows, files, keys, say)), "running count and sum per key", as_json)
+    _show(_watched(lambda say: state_bench.run(rows, epochs, keys, say)), "running count and sum per key", as_json)
 
 
 @bench.command()
@@ -96,11 +96,12 @@ def rescale(
 def skew(
     zipf: Annotated[list[float] | None, typer.Option(help="Skew of the keys; give it several times.")] = None,
     bound: Annotated[float, typer.Option(help="Seconds an epoch takes at best.", min=0.1)] = 4.0,
-    periods: Annotated[int, typer.Option(help="Periods of 30 s; frequencies are permuted in between.", min=1)] = 3,
+    periods: Annotated[int, typer.Option(help="Periods; frequencies are permuted in between.", min=1)] = 3,
+    period: Annotated[float, typer.Option(help="Seconds in a period.", min=0.1)] = 30.0,
     as_json: Json = False,
 ) -> None:
     """Rows of a millisecond on 16 slots, skewed keys that change places: static hashing, Rheostat, the lower bound."""
-    found = _watched(lambda say: [skew_bench.run(z, bound, periods, say) for z in zipf or [1.0, 1.5]])
+    found = _watched(lambda say: [skew_bench.run(z, bound, periods, period, say) for z in zipf or [1.0, 1.5]])
     if as_json:
         print(json.dumps({**found[0], "runs": found}))
     else:

@@ -36,13 +36,16 @@ def start(
     scratch: Path,
     on_progress: Callable[[rh.Progress], None] | None = None,
     logic: Callable[[pl.DataFrame, pl.DataFrame], tuple[pl.DataFrame, pl.DataFrame]] = totals,
+    files_per_epoch: int = 1,
     **options: Any,
 ) -> rh.Query:
-    """Run over the files of a folder, one per epoch, until all are through."""
-    frame = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(data))
+    """Run over the files of a folder until all are through."""
+    frame = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files_per_epoch).parquet(str(data))
     t = rh.Topology("running")
     rows = t.source(frame, event_time="ts")
-    kept = rows.process("totals", logic, by="key", state="n bigint, s bigint", schema=RESULT)
+    kept = rows.process(
+        "totals", logic, by="key", state="n bigint, s bigint", schema=RESULT, reads="value", ordered=False
+    )
     kept.sink(rh.sinks.parquet(str(scratch / "out")))
     return t.start(str(scratch / "checkpoint"), trigger=rh.AVAILABLE_NOW, on_progress=on_progress, **options)
 

@@ -26,25 +26,25 @@ from rheostat.workloads.skewed import START, write_rows
 
 SLOTS = 16
 KEYS = 100_000
-PERIOD = 30.0
-"""Seconds of stream after which frequencies are permuted among the keys."""
-UTILISATION = 0.6
-"""Work that arrives, over what all slots together can do: how much stream a file of rows stands for."""
 ROW_SECONDS = 0.001
-WARM_UP = 2
+WARM_UP = 4
+SHARDS = 1024
 
 
-def run(skew: float, bound: float, periods: int, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+def run(
+    skew: float, bound: float, periods: int, period: float, say: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
     """Static hashing and Rheostat on the same files.
 
     Args:
         skew: exponent of the Zipf distribution of keys.
         bound: about how many seconds the lower bound of an epoch is to be; decides the rows per epoch.
-        periods: how many times frequencies are permuted.
+        periods: how many times each key has a frequency of its own.
+        period: seconds after which frequencies are permuted among the keys; an epoch counts as ``bound`` seconds.
     """
     with tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder:
         home = Path(folder)
-        rows, files = _write(home / "data", skew, bound, periods)
+        rows, files = _write(home / "data", skew, bound, periods, period)
         sides = {}
         for side in ("static", "rheostat"):
             say(f"Zipf {skew}: {side}")
@@ -82,7 +82,7 @@ def slow_totals(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, 
 def _side(side: str, home: Path, slots: int) -> dict[str, Any]:
     spark = rh.session("bench", f"local[{slots}]")
     options: dict[str, Any] = {"balance": 1.05, "ahead": True} if side == "rheostat" else {}
-    query = running.start(spark, home / "data", home / side, logic=slow_totals, slots=slots, **options)
+    query = running.start(spark, home / "data", home / side, logic=slow_totals, slots=slots, shards=SHARDS, **options)
     query.await_termination()
     progress = query.progress[WARM_UP:]
     slept = sum(sum(seconds) for p in progress for seconds in p.slot_seconds.values())
@@ -99,18 +99,17 @@ def _bound(file: Path, row_seconds: float) -> float:
     return float(max(rows.sum() / SLOTS, rows.max()) * row_seconds)
 
 
-def _write(folder: Path, skew: float, bound: float, periods: int) -> tuple[int, int]:
-    """Files of skewed rows; every 30 seconds of stream the same frequencies belong to other keys."""
+def _write(folder: Path, skew: float, bound: float, periods: int, period: float) -> tuple[int, int]:
+    """Files of skewed rows; after every period the same frequencies belong to other keys."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng(7)
     weights = 1 / np.arange(1, KEYS + 1) ** skew
     share = weights / weights.sum()
     rows = int(bound / ROW_SECONDS / max(share[0], 1 / SLOTS))
-    span = rows * ROW_SECONDS / SLOTS / UTILISATION
-    files = max(round(periods * PERIOD / span), WARM_UP + 2)
+    files = max(round(periods * period / bound), WARM_UP + 2)
     names = rng.permutation(KEYS)
     for number in range(files):
-        if int(number * span / PERIOD) != int((number - 1) * span / PERIOD):
+        if int(number * bound / period) != int((number - 1) * bound / period):
             names = rng.permutation(KEYS)
         keys = names[rng.choice(KEYS, rows, p=share)]
         write_rows(

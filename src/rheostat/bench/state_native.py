@@ -15,8 +15,8 @@ SETTINGS = {
 }
 
 
-def run(spark: Any, how: str, data: Path, scratch: Path) -> dict[str, Any]:
-    """Read the files one per micro-batch, all of them, and write what changed to ``scratch/out/epoch=N``.
+def run(spark: Any, how: str, data: Path, scratch: Path, files_per_epoch: int = 1) -> dict[str, Any]:
+    """Read the files, all of them, and write what changed to ``scratch/out/epoch=N``.
 
     Args:
         spark: a session from ``rheostat.session``.
@@ -36,7 +36,7 @@ def run(spark: Any, how: str, data: Path, scratch: Path) -> dict[str, Any]:
     # applyInPandasWithState runs on Spark's default store too, in memory, and a little faster.
     store = ROCKSDB if how.startswith("transform") else {}
     with settings(spark, {**SETTINGS, **store}):
-        rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(data))
+        rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files_per_epoch).parquet(str(data))
         writer = WAYS[how](rows).writeStream.outputMode("update").foreachBatch(write)
         writer = writer.option("checkpointLocation", str(scratch / "checkpoint"))
         query = writer.trigger(availableNow=True).start()

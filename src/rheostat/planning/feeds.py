@@ -79,7 +79,8 @@ def plan_feeds(plan: PhysicalPlan, level: int, streams: Mapping[str, StreamSql])
         for stream, columns in zip(process.upstreams, process.inputs, strict=True):
             if stream not in streams:
                 continue
-            extra = [SEQUENCE, *([MAX_TIME] if process.clock == "event" and process.ttl else [])]
+            extra = [SEQUENCE] if process.ordered else []
+            extra += [MAX_TIME] if process.clock == "event" and process.ttl else []
             extra += [ARRIVAL] if streams[stream].arrival_sql else []
             carried = (HASH, *extra, *(f"r.{c.name}" for c in columns))
             feeds.append(Feed(len(feeds), owner.name, stream, True, False, carried))

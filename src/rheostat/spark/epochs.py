@@ -218,12 +218,15 @@ class _Epoch:
 
     def _progress(self, counts: Mapping[str, Counts]) -> Progress:
         manifest, reports = self._job.checkpoint.manifest, self._state.reports
+        tables = self._job.plan.tables
+        # What operators gave too late for the windows after them; what sources gave too late is in the counts.
+        after = [did for r in reports for t, did in r.tables.items() if t in tables and tables[t].level > 0]
         arrivals = [point for r in reports for t in r.tables.values() for point in t.arrivals]
         return Progress(
             epoch=self._epoch,
             rows=sum(c.rows for c in counts.values()),
-            late=sum(c.late for c in counts.values()),
-            dropped=sum(c.dropped for c in counts.values()),
+            late=sum(c.late for c in counts.values()) + sum(did.late for did in after),
+            dropped=sum(c.dropped for c in counts.values()) + sum(did.dropped for did in after),
             nulls=sum(c.nulls for c in counts.values()),
             partials=sum(t.partials for r in reports for t in r.tables.values()),
             results=self._outputs.counts,

@@ -89,8 +89,9 @@ def _rows(spec: StageSpec, given: KeyedSpec, arrived: pa.Table | None) -> dict[s
             continue
         table = arrived.filter(pc.equal(arrived.column(FEED), feed.number)) if len(spec.feeds) > 1 else arrived
         frame = to_polars(_typed(process, feed.stream, table.select(feed.wire).rename_columns(feed.columns)))
-        order = [*(f"r.{c}" for c in process.order), SEQUENCE]
-        rows[feed.stream] = frame if len(order) == 1 and frame[SEQUENCE].is_sorted() else frame.sort(order)
+        order = [*(f"r.{c}" for c in process.order), *([SEQUENCE] if process.ordered else [])]
+        in_order = not process.ordered or (len(order) == 1 and frame[SEQUENCE].is_sorted())
+        rows[feed.stream] = frame if in_order else frame.sort(order)
     for stream in process.upstreams:
         if stream not in rows:
             schema = pa.schema([(HASH, pa.int64()), *_types(process, stream).items()])

@@ -17,7 +17,7 @@ class Progress:
 
     Attributes:
         rows: rows that came in, those without event time included.
-        late: rows that missed a window; ``dropped`` of them missed every one.
+        late: rows that missed a window, those an operator gave among them; ``dropped`` of them missed every one.
         nulls: rows without event time.
         partials: partials that were taken in; rows are aggregated to these before they reach a slot.
         results: result rows per operator that gives some.

@@ -78,7 +78,7 @@ class Process:
 
     Attributes:
         upstreams: the streams it reads; with more than one, rows of the same key meet.
-        inputs: per stream, its columns and their types.
+        inputs: per stream, the columns the logic reads and their types.
         state: the fields of a key's state.
         schema: the columns of its output.
         logic: a function over whole frames, or a ``KeyProcessor`` class.
@@ -86,6 +86,7 @@ class Process:
         per_key: whether ``logic`` is called key by key.
         over: ``polars`` or ``arrow``, for logic over frames.
         order: columns that decide the order of a key's rows; without them it is the order of arrival.
+        ordered: whether there is any order; logic that does not care saves a column and a sort.
         ttl: microseconds after its last change at which a key's state is forgotten.
         clock: what ``ttl`` is measured by: ``processing`` or ``event`` time.
         time_limit: seconds the logic may take in one task.
@@ -104,6 +105,7 @@ class Process:
     per_key: bool = False
     over: str = "polars"
     order: tuple[str, ...] = ()
+    ordered: bool = True
     ttl: int | None = None
     clock: str = "processing"
     time_limit: float = 600.0

@@ -36,13 +36,15 @@ def process_node(
     state: Schema,
     on_timer: Callable[..., Any] | None,
     order: str | Iterable[str],
+    ordered: bool,
+    reads: str | Iterable[str] | None,
     ttl: Duration | None,
     clock: str,
     over: str,
     time_limit: Duration,
 ) -> Process:
     """The node for what was written, or an error that names the operator and the column."""
-    keys, ordered = _names(by), _names(order)
+    keys, orders = _names(by), _names(order)
     per_key = isinstance(logic, type) and issubclass(logic, KeyProcessor)
     if not keys:
         raise TopologyError(f"operator {name!r} has keyed state and no key: give it by='column'")
@@ -59,7 +61,13 @@ def process_node(
     for option, value, known in (("over", over, ("polars", "arrow")), ("clock", clock, ("processing", "event"))):
         if value not in known:
             raise TopologyError(f"operator {name!r}: {option}={value!r} is neither {known[0]!r} nor {known[1]!r}")
-    _check_inputs(name, inputs, keys, ordered)
+    if orders and not ordered:
+        raise TopologyError(f"operator {name!r}: order={order!r} and ordered=False contradict each other")
+    _check_inputs(name, inputs, keys, orders)
+    inputs = [_narrowed(i, {*keys, *orders, *_names(reads)}) if reads is not None else i for i in inputs]
+    for column in _names(reads or ()):
+        if not any(column in i.schema for i in inputs):
+            raise TopologyError(f"operator {name!r}: reads={column!r} is in none of its streams")
     _check_state(name, state, keys, has_timer=on_timer is not None)
     for column, type_ in (*schema.items(), *state.items()):
         try:
@@ -78,6 +86,7 @@ def process_node(
         on_timer,
         per_key,
         over,
+        orders,
         ordered,
         _positive(name, "ttl", ttl) if ttl is not None else None,
         clock,
@@ -132,6 +141,11 @@ def _check_state(name: str, state: Schema, keys: tuple[str, ...], *, has_timer: 
     for column in state:
         if column in reserved:
             raise TopologyError(f"operator {name!r}: state field {column!r} has the name of a key or timer; rename it")
+
+
+def _narrowed(given: Input, columns: set[str]) -> Input:
+    """A stream with some of its columns."""
+    return Input(given.name, {n: t for n, t in given.schema.items() if n in columns}, given.time_sql)
 
 
 def _names(given: str | Iterable[str]) -> tuple[str, ...]:

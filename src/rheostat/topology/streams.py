@@ -148,6 +148,8 @@ class Stream:
         on_timer: Callable[..., Any] | None = None,
         event_time: str | None = None,
         order: str | Iterable[str] = (),
+        ordered: bool = True,
+        reads: str | Iterable[str] | None = None,
         ttl: Duration | None = None,
         clock: str = "processing",
         over: str = "polars",
@@ -169,6 +171,8 @@ class Stream:
                 whose timer is due. ``state`` frames then have a timestamp column ``timer``, which may be set.
             event_time: the output column that places its rows in time; by default the one called as in the input.
             order: columns that decide the order of a key's rows; by default rows are in order of arrival.
+            ordered: False for logic that does not care, which saves a column on the way and a sort.
+            reads: the columns the logic reads besides the keys; by default all of them travel.
             ttl: how long after its last change a key's state is forgotten.
             clock: whether ``ttl`` goes by ``processing`` time, as in Spark, or by ``event`` time.
             over: whether a function takes and returns ``polars`` or ``arrow`` frames.
@@ -187,6 +191,8 @@ class Stream:
             state=kept,
             on_timer=on_timer,
             order=order,
+            ordered=ordered,
+            reads=reads,
             ttl=ttl,
             clock=clock,
             over=over,
