@@ -1,0 +1,240 @@
+"""Which cores on which nodes every executor gets (Elasticutor section 4.2, Algorithm 1).
+
+Executors that need more cores take them from nodes with free ones and from executors that have more than they need, so
+that little state crosses the network. Executors that move much data per core, more than the locality threshold,
+accept only cores of their own node, their home, as long as it has any to give. There is always a plan: too few cores
+are shared, and the plan says who misses how many.
+
+Most moves cost nothing: an executor that lives on one node takes a free core there, or one of a neighbour that lives
+there as well. These are made for all executors at once with array operations; the others follow one by one.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rheostat.elastic.allocation import Allocation, Counts, allocate, share
+from rheostat.elastic.cores import Cores, clean, fill, migration, sums, whole
+from rheostat.elastic.queueing import Values
+from rheostat.elastic.trading import Board, trade
+
+THRESHOLD = 512 * 1024.0
+"""Bytes per second and core above which an executor stays at home: the paper's value."""
+
+HORIZON = 30.0
+"""Seconds that a plan is expected to last: the paper's workloads shift every half minute (section 5.1)."""
+
+
+@dataclass(frozen=True)
+class Executors:
+    """What is known of the executors of a topology, one value of each array per executor.
+
+    Attributes:
+        arrivals: rows per second that arrive.
+        services: rows per second that one core processes.
+        state: bytes of state.
+        traffic: bytes per second that go in and out.
+        homes: the node on which each one lives; -1 for one that has none yet.
+    """
+
+    arrivals: Values
+    services: Values
+    state: Values
+    traffic: Values
+    homes: Counts
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where every executor's cores are, and what that costs.
+
+    Attributes:
+        homes: the node of every executor; another one only if the node it lived on has gone.
+        missing: how many cores each executor wanted and did not get.
+        threshold: the locality threshold, doubled until no executor with more bytes per second and core is remote.
+        migrated: bytes of state that have to change their node.
+        remote: bytes per second that will go between homes and cores on other nodes.
+    """
+
+    cores: Cores
+    homes: Counts
+    missing: Counts
+    threshold: float
+    migrated: float
+    remote: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One round of scheduling: how many cores everyone gets, and where they are."""
+
+    allocation: Allocation
+    placement: Placement
+
+
+def schedule(
+    executors: Executors,
+    nodes: npt.ArrayLike,
+    current: Cores,
+    bound: float,
+    external: float | None = None,
+    threshold: float = THRESHOLD,
+    horizon: float = HORIZON,
+) -> Decision:
+    """One scheduling decision: cores for every executor by the queueing model, then a place for each core.
+
+    Args:
+        nodes: how many cores each node has; 0 for a node that has gone.
+        current: who has which cores now.
+        bound: the largest E[T] wanted, in seconds.
+        external: rows per second that enter the topology.
+        threshold: bytes per second and core above which an executor stays at home.
+        horizon: seconds for which the plan is expected to last.
+
+    >>> rates, sizes = (np.array([150.0, 90.0]), np.array([100.0, 100.0])), np.array([1e6, 1e6])
+    >>> two = Executors(*rates, state=sizes, traffic=sizes, homes=np.array([0, 1]))
+    >>> decided = schedule(two, [4, 4], Cores.of([]), bound=0.03, external=150.0)
+    >>> decided.placement.cores.entries(), decided.placement.reason
+    ([(0, 0, 3), (1, 1, 2)], '0 bytes of state move, 0 cores are remote')
+    """
+    available = whole(nodes)
+    allocation = allocate(executors.arrivals, executors.services, int(available.sum()), bound, external)
+    known = executors.homes, current, executors.state, executors.traffic
+    return Decision(allocation, place(allocation.cores, available, *known, threshold, horizon))
+
+
+def place(
+    wanted: npt.ArrayLike,
+    nodes: npt.ArrayLike,
+    homes: npt.ArrayLike,
+    current: Cores,
+    state: npt.ArrayLike,
+    traffic: npt.ArrayLike,
+    threshold: float = THRESHOLD,
+    horizon: float = HORIZON,
+) -> Placement:
+    """Algorithm 1: the wanted cores for every executor, with little state moved and busy executors at home.
+
+    Algorithm 1 never looks again at executors that have remote cores and want no more, even if its problem forbids
+    them. Here they come home if that moves less state than the data they would send over the horizon.
+
+    Args:
+        wanted: how many cores each executor is to have; the others as in ``Executors`` and ``schedule``.
+
+    >>> old = Cores.of([(0, 0, 2), (1, 1, 1), (2, 1, 1)])
+    >>> new = place([1, 2, 1], [2, 2], [0, 1, 1], old, state=[8e6, 8e6, 8e6], traffic=[0, 0, 0])
+    >>> new.cores.entries(), new.migrated
+    ([(0, 0, 1), (1, 0, 1), (1, 1, 1), (2, 1, 1)], 4000000.0)
+    """
+    available, asked = whole(nodes), whole(wanted)
+    goal = asked if asked.sum() <= available.sum() else share(asked, int(available.sum()))
+    sizes, flows = clean(state), clean(traffic)
+    intensity = flows / np.maximum(goal, 1)
+    # Without a lower limit, doubling would never get anywhere.
+    phi = THRESHOLD if math.isnan(threshold) else max(threshold, 1.0)
+    kept = _kept(current, available, whole(homes, -1), intensity)
+    where = _homes(whole(homes, -1), available, kept, goal)
+    stays = intensity > phi
+    returns = stays & (flows * (horizon if horizon > 0 else 0.0) > sizes)
+    board = Board(kept, where, goal, available)
+    board.leave_surplus(returns)
+    board.move_for_free(intensity, stays)
+    trade(board, sizes, intensity, stays)
+    board.come_home(returns)
+    return _outcome(kept, board.cores(), where, asked, sizes, flows, phi)
+
+
+def place_naively(
+    wanted: npt.ArrayLike,
+    nodes: npt.ArrayLike,
+    homes: npt.ArrayLike,
+    current: Cores,
+    state: npt.ArrayLike,
+    traffic: npt.ArrayLike,
+) -> Placement:
+    """The paper's naive-EC baseline (section 5.4): the same numbers of cores, wherever there are any.
+
+    >>> place_naively([1, 1], [1, 1], [1, 0], Cores.of([]), [0, 0], [1e6, 1e6]).remote
+    2000000.0
+    """
+    available, asked = whole(nodes), whole(wanted)
+    goal = asked if asked.sum() <= available.sum() else share(asked, int(available.sum()))
+    kept = _kept(current, available, whole(homes, -1), np.zeros(len(asked)))
+    where = _homes(whole(homes, -1), available, kept, goal)
+    have = kept.by_executor(len(asked))
+    need = np.maximum(goal - have, 0)
+    taken = max(0, int(need.sum() - (available - kept.by_node(len(available))).sum()))
+    # The first executors that have too many give what is needed, from the first nodes they have cores on.
+    gives = fill(kept.executor, kept.cores, np.maximum(have - goal, 0))
+    gives = fill(np.zeros(len(gives), dtype=np.int64), gives, np.array([taken]))
+    stay = Cores.summed(kept.executor, kept.node, kept.cores - gives)
+    takers = np.repeat(np.arange(len(need)), need)
+    free = np.repeat(np.arange(len(available)), np.minimum(available - stay.by_node(len(available)), len(takers)))
+    ones = np.ones(len(takers), dtype=np.int64)
+    columns = (
+        np.r_[stay.executor, takers],
+        np.r_[stay.node, free[: len(takers)]],
+        np.r_[stay.cores, ones],
+    )
+    return _outcome(kept, Cores.summed(*columns), where, asked, clean(state), clean(traffic), THRESHOLD)
+
+
+def _kept(current: Cores, nodes: Counts, homes: Counts, intensity: Values) -> Cores:
+    """The current cores that still exist: of too many on a node, remote ones go first, then those with little data."""
+    known = (
+        (current.executor >= 0) & (current.executor < len(homes)) & (current.node >= 0) & (current.node < len(nodes))
+    )
+    executor, node, cores = current.executor[known], current.node[known], current.cores[known]
+    order = np.lexsort((executor, -intensity[executor], node != homes[executor]))
+    executor, node, cores = executor[order], node[order], np.maximum(cores[order], 0)
+    return Cores.summed(executor, node, fill(node, cores, nodes))
+
+
+def _homes(homes: Counts, nodes: Counts, kept: Cores, wanted: Counts) -> Counts:
+    """Homes, with new ones for executors that have none or whose node has gone.
+
+    That is the node on which it has most cores, or else the one with most room left.
+    """
+    there = (homes >= 0) & (homes < len(nodes))
+    there[there] = nodes[homes[there]] > 0
+    lost = np.flatnonzero(~there)
+    if not len(lost):
+        return homes
+    found = homes.copy()
+    found[lost] = 0
+    mine = np.isin(kept.executor, lost)
+    order = np.lexsort((-kept.node[mine], kept.cores[mine]))
+    found[kept.executor[mine][order]] = kept.node[mine][order]
+    there[kept.executor[mine]] = True
+    room = [(-r, node) for node, r in enumerate((nodes - sums(found[there], wanted[there], len(nodes))).tolist())]
+    room = [(r, node) for r, node in room if nodes[node] > 0]
+    heapq.heapify(room)
+    left = np.flatnonzero(~there)
+    for executor in left[np.argsort(-wanted[left], kind="stable")].tolist() if room else ():
+        used, node = room[0]
+        found[executor] = node
+        heapq.heapreplace(room, (used + max(int(wanted[executor]), 1), node))
+    return found
+
+
+def _outcome(
+    before: Cores, after: Cores, homes: Counts, asked: Counts, state: Values, traffic: Values, threshold: float
+) -> Placement:
+    total = after.by_executor(len(asked))
+    away = after.part(after.node != homes[after.executor])
+    remote = away.by_executor(len(asked))
+    missing = np.maximum(asked - total, 0)
+    each = traffic / np.maximum(total, 1)
+    while (each[away.executor] > threshold).any():
+        threshold *= 2
+    moved = migration(before, after, state)
+    reason = f"{moved:.3g} bytes of state move, {remote.sum()} cores are remote"
+    if missing.any():
+        reason += f"; {missing.sum()} cores are missing for {np.count_nonzero(missing)} executors"
+    return Placement(after, homes, missing, threshold, moved, float((each * remote).sum()), reason)
