@@ -33,7 +33,7 @@ def test_help_lists_the_commands() -> None:
         (("bench", "windows", "--overlap", "7"), "choose one of 1, 12, 60"),
         (("bench", "growth", "--kind", "never"), "choose one of append, update, keyed"),
         (("bench", "state", "--rows", "1"), "--rows"),
-        (("inspect",), "Missing argument 'CHECKPOINT'"),
+        (("inspect",), "Missing argument"),
         (("explain", "missing.py"), "does not exist"),
         (("demo", "--seconds", "1000"), "--seconds"),
     ],
@@ -98,17 +98,6 @@ def test_a_small_comparison_agrees() -> None:
     for key in ("native_rows_per_s", "rheostat_rows_per_s", "ratio", "rheostat_state_bytes", "peak_rss_mb"):
         assert figures[key] > 0, key
     assert "native_state_bytes" in figures
-
-
-@pytest.mark.slow
-def test_a_small_skew_bench_gives_every_figure() -> None:
-    done = rheostat("bench", "skew", "--zipf", "1.0", "--bound", "0.2", "--period", "1", "--json", timeout=600)
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout)
-    assert figures["results_equal"] is True
-    assert figures["moved_shards"] > 0
-    assert figures["static_over_rheostat"] > 0
-    assert figures["rheostat_over_bound"] > 1
 
 
 @pytest.mark.slow

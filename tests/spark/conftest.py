@@ -12,7 +12,15 @@ import rheostat as rh
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    session = rh.session("tests", conf={"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g"})
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # plans run a few times each: the second compiler never pays
+    session = rh.session(
+        "tests",
+        conf={
+            "spark.sql.shuffle.partitions": "2",
+            "spark.driver.memory": "2g",
+            "spark.driver.extraJavaOptions": quick,
+        },
+    )
     yield session
     session.stop()
 
