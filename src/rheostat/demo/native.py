@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rheostat.demo.figures import Figures, weighted_quantile
@@ -63,7 +64,7 @@ def _figures(progress: list[list[Any]], elapsed: float, scratch: Path) -> Figure
         if query
         for op in query[-1]["stateOperators"]
     )
-    emitted = sum(pq.read_metadata(f).num_rows for f in scratch.glob("*/out/*.parquet"))
+    emitted = sum(_rows_in(f) for f in scratch.glob("*/out/*.parquet"))
     return Figures(
         rows=min(rows),  # a row is through when every window has it
         seconds=elapsed,
@@ -75,6 +76,14 @@ def _figures(progress: list[list[Any]], elapsed: float, scratch: Path) -> Figure
         windows_per_row=len(progress) * _OPERATORS,
         shuffles=len(progress),
     )
+
+
+def _rows_in(file: Path) -> int:
+    """Rows of a result file. One that a stopped query was still writing may be cut short, or gone a moment later."""
+    try:
+        return int(pq.read_metadata(file).num_rows)
+    except (OSError, pa.ArrowInvalid):
+        return 0
 
 
 def _latencies(query: list[Any]) -> list[tuple[float, float]]:
