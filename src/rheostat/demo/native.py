@@ -38,6 +38,7 @@ def run_native(
         time.sleep(0.2)
     progress = [list(q.recentProgress) for q in queries]
     elapsed = time.monotonic() - began
+    spark.sparkContext.setLogLevel("OFF")  # a query that is stopped in the middle of a batch complains at length
     for query in queries:
         query.stop()
     return _figures(progress, elapsed, scratch)
