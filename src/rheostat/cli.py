@@ -15,12 +15,14 @@ import rheostat as rh
 from rheostat import inspecting
 from rheostat.bench.commands import bench
 from rheostat.demo.app import run_demo
+from rheostat.reproduce.commands import reproduce
 from rheostat.state import inspection
 
 app = typer.Typer(
     help="Elastic, fast, exactly-once streams on Apache Spark.", no_args_is_help=True, add_completion=False
 )
 app.add_typer(bench, name="bench")
+app.command()(reproduce)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object and nothing else.")]
 

@@ -1,0 +1,92 @@
+"""``rheostat reproduce``: a paper's evaluation run again, its claims beside what we saw."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from rheostat.reproduce.claims import Claim, to_markdown
+from rheostat.reproduce.run import Paper, Run
+
+PAPERS = ("elasticutor", "streamswitch", "elysium", "posg", "enorm")
+
+
+class Bar:
+    """A progress bar for each part of a run."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._part: TaskID | None = None
+
+    def begin(self, title: str, steps: int) -> None:
+        """A part of the run begins."""
+        self._part = self._progress.add_task(title, total=steps)
+
+    def advance(self) -> None:
+        """One of its steps is done."""
+        assert self._part is not None
+        self._progress.advance(self._part)
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help=f"{', '.join(PAPERS)}, or all.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller runs: under a minute per paper.")] = False,
+    reports: Annotated[Path, typer.Option(help="Folder for figures and tables.")] = Path("reports"),
+    seed: Annotated[int, typer.Option(help="Everything random follows from it.", min=0)] = 1,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the claims as one JSON list and nothing else.")
+    ] = False,
+) -> None:
+    """Run a paper's evaluation again: every table and figure, and which of its claims hold here."""
+    if paper not in (*PAPERS, "all"):
+        raise typer.BadParameter(f"choose one of {', '.join(PAPERS)} or all", param_hint="PAPER")
+    console = Console(stderr=as_json)
+    found: dict[str, list[Claim]] = {}
+    for name in PAPERS if paper == "all" else (paper,):
+        module = cast(Paper, importlib.import_module(f"rheostat.reproduce.{name}"))
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=console, transient=as_json) as progress:
+            found[name] = module.reproduce(Run(reports / name, quick, seed, Bar(progress)))
+        (reports / name).mkdir(parents=True, exist_ok=True)
+        (reports / name / "claims.md").write_text(f"# {module.TITLE}\n\n{to_markdown(found[name])}\n")
+        if not as_json:
+            show(module.TITLE, found[name], console)
+    if paper == "all" and Path("docs").is_dir() and not quick:
+        write_page(found, Path("docs/reproduction.md"))
+    if as_json:
+        print(json.dumps([c.to_json() for claims in found.values() for c in claims]))
+    else:
+        console.print(f"figures and tables are in {reports}/", highlight=False)
+
+
+def show(title: str, claims: list[Claim], console: Console) -> None:
+    """The claims as a table on the terminal."""
+    table = Table(title=title, show_lines=True)
+    for column in ("claim", "paper", "ours", "holds"):
+        table.add_column(column)
+    for claim in claims:
+        holds = "[green]yes[/green]" if claim.holds else "[red]no[/red]"
+        table.add_row(
+            claim.claim + (f"\n[dim]{claim.note}[/dim]" if claim.note else ""), claim.paper, claim.ours, holds
+        )
+    console.print(table)
+
+
+def write_page(found: dict[str, list[Claim]], path: Path) -> None:
+    """The documentation's page: every paper's claims beside ours."""
+    parts = [
+        "# Reproduction",
+        "What the five papers measured, and what the same algorithms do here. Written by `rheostat reproduce all`.",
+    ]
+    for name, claims in found.items():
+        module = cast(Paper, importlib.import_module(f"rheostat.reproduce.{name}"))
+        held = sum(c.holds for c in claims)
+        parts += [f"## {module.TITLE}", f"{held} of {len(claims)} claims hold.", to_markdown(claims)]
+    path.write_text("\n\n".join(parts) + "\n")
