@@ -1,20 +1,20 @@
 """Treat: carrying out what was decided, until it is observed (StreamSwitch section 5).
 
-Three values: what is desired (the proposal in progress), what was requested (how often and when), and what is observed
-(the routing in force). A proposal is requested again in every interval until it is observed, is dropped when it takes
-too long or fails too often, and is followed by a time of rest. This is the one place for cool-downs.
+Three values: what is desired (the revision in progress), what was requested (how often and when), and what is observed
+(the plan in force). A revision is requested again in every interval until it is observed, is dropped when it takes
+too long or fails too often, and is followed by a time of rest. This is the one place for cool-downs and hysteresis.
 
 The functions take the time as a number and return a new state; only ``treat`` calls an actuator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from rheostat.elastic.diagnose import moved
-from rheostat.elastic.verdicts import Action, Diagnosis
+import numpy as np
+
+from rheostat.elastic.plan import Action, OperatorPlan, Revision
 from rheostat.errors import TopologyError
 
 _KEPT = 20
@@ -22,12 +22,12 @@ _KEPT = 20
 
 
 class Actuator(Protocol):
-    """Makes a routing table real: on Spark, or in the simulator."""
+    """Makes the plan of an operator real: on Spark, or in the simulator."""
 
-    def request(self, routing: tuple[int, ...], reason: str) -> None:
-        """Ask for a routing. May be called again with the same one, and may fail: any exception counts as a failure.
+    def request(self, operator: str, plan: OperatorPlan, reason: str) -> None:
+        """Ask for a plan. May be called again with the same one, and may fail: any exception counts as a failure.
 
-        Returns at once; that it came true is seen in the routing observed later.
+        Returns at once; that it came true is seen in the plan observed later.
         """
 
 
@@ -36,9 +36,9 @@ class Waits:
     """How long anything is waited for, in seconds of the time that is passed in.
 
     Attributes:
-        limit: from proposal to observation; then it is given up.
+        limit: from revision to observation; then it is given up.
         attempts: failures after which it is given up.
-        rest: after a proposal came true or was given up, before the next one.
+        rest: after a revision came true or was given up, before the next one.
         calm: the same before a scale in, which is never urgent and is what makes decisions swing.
     """
 
@@ -54,45 +54,47 @@ class Waits:
 
 @dataclass(frozen=True)
 class Requested:
-    """How far a proposal is.
+    """How far a revision is.
 
     Attributes:
         since: when it was accepted.
+        base: the plan that was observed then.
         times: how often it was requested; ``failures``, how often that failed.
     """
 
     since: float
+    base: OperatorPlan
     times: int = 0
     failures: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Treatment:
-    """Desired, requested and observed.
+    """Desired, requested and observed, of one operator.
 
-    >>> from rheostat.elastic.diagnose import Health
-    >>> wish = Diagnosis(Action.BALANCE, ((0, 1),), (1, 1), 0, 1, Health.SEVERE, Health.GOOD, True, ("slot 0 is hot",))
-    >>> state, accepted = propose(Treatment((0, 1)), wish, now=5.0)
-    >>> state, request = step(state, observed=(0, 1), now=5.0)
-    >>> accepted, request
-    (True, (1, 1))
-    >>> state, request = step(state, observed=(1, 1), now=6.0)
+    >>> plan = OperatorPlan.even(shards=2, slots=2)
+    >>> wish = Revision("count", replace(plan, routing=np.array([1, 1])), Action.BALANCE, ("slot 0 is hot",))
+    >>> state, accepted = propose(Treatment(plan), wish, now=5.0)
+    >>> state, request = step(state, observed=plan, now=5.0)
+    >>> accepted, request.routing.tolist()
+    (True, [1, 1])
+    >>> state, request = step(state, observed=request, now=6.0)
     >>> state.active, request, state.notes[-1]
     (False, None, '6 s: balance is observed, 1 s after it was decided')
 
     Attributes:
-        observed: the routing in force.
-        desired: the proposal in progress, if any.
+        observed: the plan in force.
+        desired: the revision in progress, if any.
         requested: how far it is.
-        rested: when the last proposal ended.
+        rested: when the last revision ended.
         time: the latest time seen; earlier ones count as this one.
         republish: a slot has failed and come back, and has to be told the routing.
         notes: what happened, in words, latest last.
     """
 
-    observed: tuple[int, ...]
+    observed: OperatorPlan
     waits: Waits = Waits()
-    desired: Diagnosis | None = None
+    desired: Revision | None = None
     requested: Requested | None = None
     rested: float = float("-inf")
     time: float = float("-inf")
@@ -101,48 +103,68 @@ class Treatment:
 
     @property
     def active(self) -> bool:
-        """Whether a proposal is in progress; Diagnose has to wait, for shards are changing hands (section 4.3)."""
+        """Whether a revision is in progress; Diagnose has to wait, for shards are changing hands (section 4.3)."""
         return self.desired is not None
 
 
-def propose(state: Treatment, wish: Diagnosis, now: float) -> tuple[Treatment, bool]:
-    """The state with the proposal as what is desired, and whether it was accepted; a refusal says why in the notes."""
+def propose(state: Treatment, wish: Revision, now: float) -> tuple[Treatment, bool]:
+    """The state with the revision as what is desired, and whether it was accepted; a refusal says why in the notes."""
     state = _at(state, now)
     if wish.action == Action.NOTHING:
         return state, False
-    refusal = _refusal(state, wish)
-    if refusal:
-        return _noted(state, f"{wish.action} is refused: {refusal}"), False
-    accepted = replace(state, desired=wish, requested=Requested(state.time))
+    refused = refusal(state, wish)
+    if refused:
+        return _noted(state, f"{wish.action} is refused: {refused}"), False
+    accepted = replace(state, desired=wish, requested=Requested(state.time, state.observed))
     return _noted(accepted, f"{wish.action} is accepted: {'; '.join(wish.reasons)}"), True
 
 
-def step(state: Treatment, observed: Sequence[int], now: float) -> tuple[Treatment, tuple[int, ...] | None]:
-    """One interval later: the state, and the routing to request, if any.
+def step(state: Treatment, observed: OperatorPlan, now: float) -> tuple[Treatment, OperatorPlan | None]:
+    """One interval later: the state, and the plan to request, if any.
 
-    1. If all moves that are desired are observed, the proposal is done.
+    1. If all that is desired is observed, the revision is done.
     2. If it is in progress for too long, it is given up.
-    3. Otherwise it is requested, again if need be, on top of the routing observed.
-    4. If a slot has failed since, the routing is requested in any case.
+    3. Otherwise it is requested, again if need be, on top of the plan observed.
+    4. If a slot has failed since, the plan is requested in any case.
     """
-    untold = tuple(observed) if state.republish else None
-    state = replace(_at(state, now), observed=tuple(observed), republish=False)
+    untold = observed if state.republish else None
+    state = replace(_at(state, now), observed=observed, republish=False)
     wish, requested = state.desired, state.requested
     if wish is None or requested is None:
         return state, untold
-    took, goal = state.time - requested.since, moved(state.observed, wish.moves)
-    if goal == state.observed:
+    took, goal = state.time - requested.since, rebased(wish.plan, requested.base, observed)
+    if goal.same(observed):
         return _ended(state, f"{wish.action} is observed, {took:g} s after it was decided"), untold
     if took >= state.waits.limit:
         return _ended(state, f"{wish.action} is given up: not observed within {state.waits.limit:g} s"), untold
     return replace(state, requested=replace(requested, times=requested.times + 1)), goal
 
 
+def rebased(desired: OperatorPlan, base: OperatorPlan, observed: OperatorPlan) -> OperatorPlan:
+    """What is desired, on top of changes that somebody else has made since it was decided.
+
+    >>> base, theirs = OperatorPlan.even(3, 3), OperatorPlan(np.array([0, 2, 2]), np.zeros(3, dtype=np.int64))
+    >>> mine = OperatorPlan(np.array([1, 1, 2]), np.array([-1, 0, 0]))
+    >>> rebased(mine, base, theirs).routing.tolist()
+    [1, 2, 2]
+    """
+    if observed is base or np.array_equal(observed.routing, base.routing):
+        return desired
+    routing = np.where(desired.routing != base.routing, desired.routing, observed.routing)
+    nodes = np.full(max(len(desired.nodes), len(observed.nodes)), -1)
+    nodes[: len(observed.nodes)] = observed.nodes
+    nodes[~np.isin(np.arange(len(nodes)), routing)] = -1
+    # A slot may be wanted without shards, but not one that lost its shards to somebody else's change.
+    wanted = desired.used[np.isin(desired.used, routing) | ~np.isin(desired.used, desired.routing)]
+    nodes[wanted] = desired.nodes[wanted]
+    return OperatorPlan(routing, nodes, desired.subspaces)
+
+
 def failed(state: Treatment, reason: str, now: float) -> Treatment:
     """The actuator says that a request failed: it is tried again in the next interval, or given up."""
     state = _at(state, now)
     if state.desired is None or state.requested is None:
-        # Nothing is in progress: what failed was the routing that a slot had to be told. It stays to be told.
+        # Nothing is in progress: what failed was the plan that a slot had to be told. It stays to be told.
         return _noted(replace(state, republish=True), f"a request failed: {reason}")
     tried = replace(state.requested, failures=state.requested.failures + 1)
     count = f"{tried.failures} of {state.waits.attempts}"
@@ -152,40 +174,41 @@ def failed(state: Treatment, reason: str, now: float) -> Treatment:
 
 
 def slot_failed(state: Treatment, slot: int, now: float) -> Treatment:
-    """A slot was lost and will come back knowing nothing: the newest routing is published to it (section 5).
+    """A slot was lost and will come back knowing nothing: the newest plan is published to it (section 5).
 
-    A proposal that would move shards to that slot is dropped, for what it was decided on no longer holds.
+    A revision that would begin that slot is dropped, for what it was decided on no longer holds.
     """
     state = _noted(replace(_at(state, now), republish=True), f"slot {slot} failed")
-    if state.desired is not None and slot == state.desired.target and slot not in state.observed:
+    if state.desired is not None and _has(state.desired.plan, slot) and not _has(state.observed, slot):
         return _ended(state, f"{state.desired.action} is given up: slot {slot} failed")
     return state
 
 
-def treat(state: Treatment, actuator: Actuator, observed: Sequence[int], now: float) -> Treatment:
+def treat(state: Treatment, actuator: Actuator, operator: str, observed: OperatorPlan, now: float) -> Treatment:
     """One interval: step, request what is to be requested, and note a failure."""
-    state, routing = step(state, observed, now)
-    if routing is None:
+    state, plan = step(state, observed, now)
+    if plan is None:
         return state
     reason = "; ".join(state.desired.reasons) if state.desired else "a slot has come back"
     try:
-        actuator.request(routing, reason)
+        actuator.request(operator, plan, reason)
     except Exception as error:
         return failed(state, f"{type(error).__name__}: {error}", now)
     return state
 
 
-def _refusal(state: Treatment, wish: Diagnosis) -> str:
+def refusal(state: Treatment, wish: Revision) -> str:
+    """Why a revision cannot be accepted now; empty if it can."""
     if state.desired is not None:
         return f"{state.desired.action} is in progress"
     rest = state.waits.calm if wish.action == Action.SCALE_IN else state.waits.rest
     since = state.time - state.rested
     if since < rest:
         return f"the last change ended {since:g} s ago, and this one waits {rest:g} s"
-    if any(not 0 <= shard < len(state.observed) for shard, _ in wish.moves):
-        return "it moves shards that do not exist"
-    if all(state.observed[shard] == slot for shard, slot in wish.moves):
-        return "the routing is so already"
+    if len(wish.plan.routing) != len(state.observed.routing):
+        return f"it routes {len(wish.plan.routing)} shards, there are {len(state.observed.routing)}"
+    if wish.plan.same(state.observed):
+        return "the plan is so already"
     return ""
 
 
@@ -200,3 +223,7 @@ def _at(state: Treatment, now: float) -> Treatment:
 
 def _noted(state: Treatment, note: str) -> Treatment:
     return replace(state, notes=(*state.notes, f"{state.time:g} s: {note}")[-_KEPT:])
+
+
+def _has(plan: OperatorPlan, slot: int) -> bool:
+    return 0 <= slot < len(plan.nodes) and plan.nodes[slot] >= 0

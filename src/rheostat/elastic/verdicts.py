@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 
 import numpy as np
 
+from rheostat.elastic.plan import Action
 from rheostat.errors import TopologyError
 
 
@@ -16,15 +17,6 @@ class Health(IntEnum):
     GOOD = 0
     MODERATE = 1
     SEVERE = 2
-
-
-class Action(StrEnum):
-    """What is to be done (section 3.1)."""
-
-    NOTHING = "nothing"
-    SCALE_IN = "scale in"
-    BALANCE = "balance"
-    SCALE_OUT = "scale out"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,128 @@
+"""Shards over the slots of many executors at once, by Elasticutor's balancing (section 3.1), compiled.
+
+The same rule as ``balancing.balance``, for an operator whose executors each own a part of the key space: within each,
+shards of slots that are gone go to the least loaded slot, heaviest first; then one shard after the other moves from the
+most to the least loaded slot, the one that lowers the imbalance most, until the largest load is within the threshold.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rheostat.jit import compiled
+
+THRESHOLD = 1.2
+"""Largest over mean load of an executor's slots that counts as balanced: the paper's value."""
+
+Ints = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float64]
+
+
+def level(
+    routing: Ints, loads: Values, executors: Ints, owners: Ints, threshold: float = THRESHOLD, even: float = 1.05
+) -> Ints:
+    """The slot of every shard.
+
+    Args:
+        routing: the slot of every shard so far.
+        loads: work of every shard; what is no number counts as none.
+        executors: the executor of every shard; ``owners``, of every slot, -1 for numbers that no slot has.
+        threshold: an executor whose slots are that even is left alone.
+        even: how even the slots are made of one that is not.
+
+    >>> loads, executors, owners = np.array([3.0, 2.0, 2.0, 1.0]), np.array([0, 0, 0, 1]), np.array([0, 1, 0])
+    >>> level(np.array([0, 0, 0, 1]), loads, executors, owners).tolist()
+    [2, 0, 0, 1]
+    """
+    work = np.where(np.isfinite(loads), np.clip(loads, 0.0, 1e15), 0.0)
+    result = routing.astype(np.int64).copy()
+    count = int(max(executors.max(initial=-1), owners.max(initial=-1))) + 1
+    shards, slots = np.argsort(executors, kind="stable"), np.argsort(owners, kind="stable")
+    first_shard = np.searchsorted(executors[shards], np.arange(count + 1))
+    first_slot = np.searchsorted(owners[slots], np.arange(count + 1))
+    _level(result, work, owners.astype(np.int64), shards, first_shard, slots, first_slot, threshold, even)
+    return result
+
+
+@compiled
+def _level(
+    routing: Any,
+    loads: Any,
+    owners: Any,
+    shards: Any,
+    first_shard: Any,
+    slots: Any,
+    first_slot: Any,
+    threshold: float,
+    even: float,
+) -> None:
+    totals = np.zeros(len(owners))
+    for e in range(len(first_shard) - 1):
+        mine = shards[first_shard[e] : first_shard[e + 1]]
+        places = slots[first_slot[e] : first_slot[e + 1]]
+        if len(mine) == 0 or len(places) == 0:
+            continue
+        whole, lost = 0.0, 0
+        for shard in mine:
+            whole += loads[shard]
+            at = routing[shard]
+            if 0 <= at < len(owners) and owners[at] == e:
+                totals[at] += loads[shard]
+            else:
+                lost += 1
+        if lost:
+            _adopt(routing, loads, owners, totals, mine, places, lost, e)
+        mean = whole / len(places)
+        if mean <= 0.0:
+            continue
+        most = places[0]
+        for place in places:
+            if totals[place] > totals[most]:
+                most = place
+        if totals[most] <= threshold * mean:
+            continue
+        for _ in range(2 * len(mine)):
+            most, least = places[0], places[0]
+            for place in places:
+                if totals[place] > totals[most]:
+                    most = place
+                if totals[place] < totals[least]:
+                    least = place
+            if totals[most] <= even * mean:
+                break
+            best, worst = -1, totals[most]
+            for shard in mine:
+                if routing[shard] == most and loads[shard] > 0.0:
+                    after = max(totals[most] - loads[shard], totals[least] + loads[shard])
+                    if after < worst:
+                        best, worst = shard, after
+            if best < 0:
+                break
+            routing[best] = least
+            totals[most] -= loads[best]
+            totals[least] += loads[best]
+
+
+@compiled
+def _adopt(
+    routing: Any, loads: Any, owners: Any, totals: Any, mine: Any, places: Any, lost: int, executor: int
+) -> None:
+    """Shards whose slot is gone go to the least loaded slot, heaviest first."""
+    orphans = np.empty(lost, dtype=np.int64)
+    n = 0
+    for shard in mine:
+        at = routing[shard]
+        if not (0 <= at < len(owners) and owners[at] == executor):
+            orphans[n] = shard
+            n += 1
+    order = np.argsort(-loads[orphans])
+    for i in order:
+        least = places[0]
+        for place in places:
+            if totals[place] < totals[least]:
+                least = place
+        routing[orphans[i]] = least
+        totals[least] += loads[orphans[i]]

@@ -1,0 +1,364 @@
+"""The continuous engine: what the papers ran on, row by row, with queues, network, state and pauses.
+
+It is checked against M/M/1, M/M/k and M/D/1. What it leaves out: memory, failures, and rows that overtake each other on
+the network by less than a tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rheostat.elastic.observation import Observation, OperatorObservation
+from rheostat.elastic.plan import OperatorPlan, Plan
+from rheostat.elastic.policy import Pause
+from rheostat.errors import TopologyError
+from rheostat.simulate import moves
+from rheostat.simulate.job import Cluster, Costs, Job, Timing
+from rheostat.simulate.kernel import advance
+from rheostat.simulate.records import BINS, NODE, NOBODY, OPERATOR, ROW, SHARD, SLOT, TOTALS
+from rheostat.workloads.arrivals import Workload
+
+Values = npt.NDArray[np.float64]
+
+_LEAST_ROWS = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """What happened in one interval, as it truly was: policies see only the observation.
+
+    Attributes:
+        observation: what policies may see.
+        offered: rows of the workload in it; ``admitted``, those that entered.
+        done: rows completed, by operator and shard; ``waited``, their latencies summed.
+        bins: completed rows by operator and bin of latency.
+        end_rows: rows that reached the end of the job; ``end_waited``, seconds since they entered, summed.
+        oldest: for every operator and shard, when the longest waiting row arrived; NaN if none waits.
+        queued: rows that wait, by operator.
+        remote: bytes that went between executors and their remote slots; ``migrated``, bytes of state moved.
+    """
+
+    observation: Observation
+    offered: int
+    admitted: int
+    done: Mapping[str, npt.NDArray[np.int64]]
+    waited: Mapping[str, Values]
+    bins: npt.NDArray[np.int64]
+    end_rows: int
+    end_waited: float
+    remote: float
+    migrated: float
+    switching: float
+
+
+@dataclass
+class Continuous:
+    """A running simulation: ``step`` it by intervals, ``apply`` plans to it.
+
+    Attributes:
+        saturating: the source sends as fast as it is let, at most at the workload's rate; time that it spends stopped
+            is lost. Otherwise rows keep the time they were due, and wait in front of the job.
+        room: slot numbers that each operator may use.
+        servers: cores that share the queue of each slot: 1, as in the papers' executors.
+
+    >>> from rheostat.simulate.job import Operator
+    >>> from rheostat.workloads.arrivals import Constant
+    >>> job = Job((Operator("work", shards=4, cost=0.001),))
+    >>> plan = Plan({"work": OperatorPlan.even(4, 2)}, nodes=1)
+    >>> engine = Continuous(job, Cluster(1, 2), Constant(1000.0, shards=4, seed=1), plan, seed=1)
+    >>> [engine.step().admitted for _ in range(3)] == [engine.step().offered for _ in range(3)]
+    False
+    """
+
+    job: Job
+    cluster: Cluster
+    workload: Workload
+    plan: Plan
+    seed: int = 1
+    timing: Timing = Timing()
+    costs: Costs = Costs()
+    pause: Pause = Pause.SHARD
+    saturating: bool = False
+    room: int = 64
+    servers: int = 1
+    time: float = 0.0
+    epoch: int = 0
+    switches: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.job.operators[0].shards != self.workload.shards:
+            raise TopologyError(
+                f"operator {self.job.operators[0].name!r} has {self.job.operators[0].shards} shards, but the workload "
+                f"has {self.workload.shards}: they have to be the same"
+            )
+        self._operators, self._edges, self._cumulated = _operators(self.job, self.room)
+        count = len(self.job.operators)
+        self._slots: Any = np.zeros(self.room * count, dtype=SLOT)
+        self._slots["operator"] = np.repeat(np.arange(count), self.room)
+        for name in ("head", "tail", "blocked"):
+            self._slots[name] = NOBODY
+        self._slots["speed"], self._slots["servers"] = 1.0, self.servers
+        self._free = np.zeros((len(self._slots), self.servers))
+        total = int(self._operators["shards"].sum())
+        self._shards: Any = np.zeros(total, dtype=SHARD)
+        for name in ("head", "tail", "target"):
+            self._shards[name] = NOBODY
+        self._shards["operator"] = np.repeat(np.arange(count), self._operators["shards"])
+        self._shards["state"] = np.repeat([o.state_bytes for o in self.job.operators], self._operators["shards"])
+        self._rows: Any = np.zeros(0, dtype=ROW)
+        self._nodes: Any = np.zeros(self.cluster.nodes, dtype=NODE)
+        self._totals: Any = np.zeros(1, dtype=TOTALS)
+        self._totals["free_row"] = self._totals["source_blocked"] = NOBODY
+        self._moving = np.zeros(total, dtype=np.int64)
+        self._moving_count = 0
+        self._bins = np.zeros((count, BINS), dtype=np.int64)
+        self._random = np.array([self.seed], dtype=np.uint64)
+        self._sizes = np.array([o.row_bytes for o in self.job.operators])
+        self._left = np.zeros(0), np.zeros(0, dtype=np.int32)
+        self._waiting: list[moves.Waiting] = []
+        self._cores = np.full(self.cluster.nodes, self.cluster.cores, dtype=np.int64)
+        self._speeds = np.ones(self.cluster.nodes)
+        self._speeds[: len(self.cluster.speeds)] = self.cluster.speeds
+        self._places = {o.name: place for place, o in enumerate(self.job.operators)}
+        for name, plan in self.plan.operators.items():
+            self._place(self._places[name], plan)
+        self._settled = np.ones(count, dtype=bool)
+
+    @property
+    def observed(self) -> Plan:
+        """Where everything runs now."""
+        return self.plan
+
+    def step(self) -> Interval:
+        """One interval."""
+        self._begin_waiting()
+        before = self._totals[0].copy()
+        self._shards["done"], self._shards["waited"], self._slots["useful"] = 0, 0.0, 0.0
+        self._bins[:] = 0
+        end = self.time + self.timing.interval
+        new = self.workload.between(self.time, end)
+        times, goals = new.times, new.shards
+        if len(self._left[0]):
+            times, goals = np.concatenate([self._left[0], times]), np.concatenate([self._left[1], goals])
+        self._make_room(len(times))
+        entered, self._moving_count = advance(
+            times,
+            goals,
+            self.time,
+            self.timing.tick,
+            self.timing.ticks,
+            self.saturating,
+            self._moving,
+            self._moving_count,
+            self._free,
+            self._slots,
+            self._shards,
+            self._rows,
+            self._operators,
+            self._nodes,
+            self._totals,
+            self._edges,
+            self._cumulated,
+            self._random,
+            self._bins,
+            self._sizes,
+            1.0 / self.cluster.bandwidth if np.isfinite(self.cluster.bandwidth) else 0.0,
+            self.costs.queue,
+            self.costs.hold,
+            self.costs.buffer,
+            self.costs.shard_sync,
+            self.costs.operator_sync * self.costs.upstream,
+        )
+        self._left = (times[:0], goals[:0]) if self.saturating else (times[entered:], goals[entered:])
+        self.time, self.epoch = end, self.epoch + 1
+        self._settle()
+        return self._interval(before, len(new.times))
+
+    def apply(self, plan: Plan) -> None:
+        """Begin to make a plan real; operators that are in the middle of a change finish that first."""
+        for name, wanted in plan.operators.items():
+            place = self._places[name]
+            if self.busy(name) or wanted.same(self.plan.operators[name]):
+                continue
+            wanted.check(self.job.operators[place].shards, self.cluster.nodes)
+            if len(wanted.nodes) > self.room:
+                raise TopologyError(f"operator {name!r}: a plan numbers {len(wanted.nodes)} slots, room={self.room}")
+            if self.pause is Pause.PAIR and self.costs.start > 0 and wanted.slots > self.plan.operators[name].slots:
+                self._waiting.append(moves.Waiting(self.time + self.costs.start, name, wanted))
+            else:
+                self._change(name, wanted)
+
+    def busy(self, operator: str) -> bool:
+        """Whether an operator is in the middle of a change."""
+        return not self._settled[self._places[operator]] or any(w.operator == operator for w in self._waiting)
+
+    def state_of(self, operator: str, sizes: npt.ArrayLike) -> None:
+        """Let the shards of an operator have state of other sizes, in bytes."""
+        self._shards["state"][self._span(self._places[operator])] = sizes
+
+    def speeds_of(self, operator: str, speeds: npt.ArrayLike) -> None:
+        """Let the slots of an operator be as fast as this, 1 being the usual speed."""
+        first = self._places[operator] * self.room
+        self._slots["speed"][first : first + self.room] = 1.0 / np.asarray(speeds, dtype=np.float64)
+
+    def moved(self) -> dict[str, float]:
+        """Means over all shards that ever moved: seconds, and seconds until their pending rows were done."""
+        t = self._totals[0]
+        near, far = max(int(t["moves"]), 1), max(int(t["far_moves"]), 1)
+        return {
+            "moves": int(t["moves"]),
+            "far_moves": int(t["far_moves"]),
+            "sync": float(t["sync_seconds"]) / near,
+            "seconds": float(t["move_seconds"]) / near,
+            "far_sync": float(t["far_sync_seconds"]) / far,
+            "far_seconds": float(t["far_seconds"]) / far,
+        }
+
+    def _change(self, name: str, wanted: OperatorPlan) -> None:
+        place = self._places[name]
+        first_shard, first_slot = int(self._operators[place]["first_shard"]), place * self.room
+        old = self.plan.operators[name]
+        self._start_slots(place, old, wanted)
+        self.plan = Plan({**self.plan.operators, name: wanted}, self.plan.nodes)
+        shards = np.flatnonzero(old.routing != wanted.routing)
+        if not len(shards):
+            return
+        self._make_room(len(shards))
+        targets = (first_slot + wanted.routing[shards]).astype(np.int64)
+        pace = 1.0 / self.cluster.bandwidth if np.isfinite(self.cluster.bandwidth) else 0.0
+        values = self._free, self._slots, self._shards, self._rows, self._nodes, self._totals
+        if self.pause is Pause.PAIR:
+            took = moves.together(shards + first_shard, targets, self.time, *values, pace, self.costs.pair_sync)
+            self.switches.append(took)
+            return
+        self._moving_count = moves.begin(
+            shards + first_shard, targets, self.time, self._moving, self._moving_count, *values
+        )
+        self._settled[place] = False
+        if self.pause is Pause.OPERATOR:
+            self._operators[place]["phase"] = 1
+        else:
+            moves.label(shards + first_shard, self.time, *values)
+
+    def _start_slots(self, place: int, old: OperatorPlan, wanted: OperatorPlan) -> None:
+        """Slots that are new begin when the core is free: when a slot that goes from the same node is done."""
+        first = place * self.room
+        before = np.r_[old.nodes, np.full(self.room - len(old.nodes), -1)]
+        after = np.r_[wanted.nodes, np.full(self.room - len(wanted.nodes), -1)]
+        gone, fresh = np.flatnonzero((before >= 0) & (after < 0)), np.flatnonzero((before < 0) & (after >= 0))
+        cost = self.job.operators[place].cost
+        ends = self._free[first + gone].max(axis=1) + self._slots["length"][first + gone] * cost
+        left = {int(n): sorted(ends[before[gone] == n]) for n in np.unique(before[gone])}
+        self._place(place, wanted)
+        for slot in fresh.tolist():
+            waits = left.get(int(after[slot]))
+            self._free[first + slot] = max(self.time, waits.pop(0)) if waits else self.time
+
+    def _place(self, place: int, plan: OperatorPlan) -> None:
+        """Slots on their nodes; a slot that goes stays where it is until it is empty."""
+        first, used = place * self.room, plan.used
+        self._slots["node"][first + used] = plan.nodes[used]
+        homes = plan.nodes[used] if plan.subspaces is None else plan.subspaces.homes[plan.subspaces.owners[used]]
+        self._slots["home"][first + used] = homes
+        if self.cluster.speeds:
+            self._slots["speed"][first + used] = 1.0 / self._speeds[plan.nodes[used]]
+        if self.epoch == 0:
+            self._shards["slot"][self._span(place)] = first + plan.routing
+
+    def _begin_waiting(self) -> None:
+        due = [w for w in self._waiting if w.time <= self.time + 1e-9]
+        self._waiting = [w for w in self._waiting if w not in due]
+        for waiting in due:
+            self._change(waiting.operator, waiting.plan)
+
+    def _settle(self) -> None:
+        if not self._settled.all():
+            moving = np.unique(self._shards["operator"][self._moving[: self._moving_count]])
+            self._settled[:] = True
+            self._settled[moving] = False
+
+    def _make_room(self, rows: int) -> None:
+        """Enough free rows for those that come, whatever becomes of them downstream in the meantime."""
+        operators = max(len(self.job.operators), 1)
+        wanted = operators * rows + len(self._slots) * 2
+        if self._totals[0]["free_rows"] >= wanted:
+            return
+        old = len(self._rows)
+        size = max(2 * old, old + wanted, _LEAST_ROWS)
+        grown: Any = np.zeros(size, dtype=ROW)
+        grown[:old] = self._rows
+        grown["next"][old:] = np.arange(old + 1, size + 1)
+        grown["next"][-1] = self._totals[0]["free_row"]
+        self._totals[0]["free_row"] = old
+        self._totals[0]["free_rows"] += size - old
+        self._rows = grown
+
+    def _span(self, place: int) -> slice:
+        first = int(self._operators[place]["first_shard"])
+        return slice(first, first + int(self._operators[place]["shards"]))
+
+    def _interval(self, before: Any, offered: int) -> Interval:
+        after = self._totals[0]
+        seconds = self.timing.interval
+        observed, done, waited = {}, {}, {}
+        for name, place in self._places.items():
+            shards = self._shards[self._span(place)]
+            done[name], waited[name] = shards["done"].copy(), shards["waited"].copy()
+            with np.errstate(invalid="ignore", divide="ignore"):
+                latency = waited[name] / done[name]
+            operator, plan = self.job.operators[place], self.plan.operators[name]
+            size = operator.row_bytes + operator.out_bytes * operator.selectivity * (self._operators[place]["edges"] > 0)
+            first = place * self.room
+            observed[name] = OperatorObservation(
+                plan,
+                shards["arrived"].astype(np.float64),
+                shards["completed"].astype(np.float64),
+                self._slots["useful"][first : first + len(plan.nodes)].copy(),
+                latency,
+                done[name] * (size / seconds),
+                shards["state"].copy(),
+            )
+        admitted = int(after["admitted"] - before["admitted"])
+        wanted = (offered if self.saturating else admitted + len(self._left[0])) / seconds
+        observation = Observation(self.time, seconds, observed, self._cores, admitted / seconds, wanted, self.epoch)
+        return Interval(
+            observation,
+            offered,
+            admitted,
+            done,
+            waited,
+            self._bins.copy(),
+            int(after["end_rows"] - before["end_rows"]),
+            float(after["end_waited"] - before["end_waited"]),
+            float(after["remote"] - before["remote"]),
+            float(after["migrated"] - before["migrated"]),
+            float(after["switching"] - before["switching"]),
+        )
+
+
+def _operators(job: Job, room: int) -> tuple[Any, npt.NDArray[np.int64], Values]:
+    """Operators as records, whom they send to, and cumulated weights of shards."""
+    found: Any = np.zeros(len(job.operators), dtype=OPERATOR)
+    edges = job.edges()
+    weights: list[Values] = [np.zeros(0)]
+    shards = 0
+    for place, operator in enumerate(job.operators):
+        record = found[place]
+        record["cost"], record["exponential"] = operator.cost, int(operator.variability > 0)
+        record["row_bytes"], record["out_bytes"] = operator.row_bytes, operator.out_bytes
+        record["selectivity"] = operator.selectivity
+        record["first_shard"], record["shards"] = shards, operator.shards
+        record["first_slot"], record["slots"] = place * room, room
+        record["first_edge"] = sum(a < place for a, _ in edges)
+        record["edges"] = sum(a == place for a, _ in edges)
+        record["first_weight"] = NOBODY
+        if operator.weights is not None:
+            record["first_weight"] = sum(map(len, weights))
+            weights.append(np.cumsum(operator.weights) / np.sum(operator.weights))
+        shards += operator.shards
+    return found, np.array([b for _, b in edges], dtype=np.int64), np.concatenate(weights)

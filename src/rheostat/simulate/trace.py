@@ -1,0 +1,131 @@
+"""What a simulation saw: one value per interval, and every decision with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from rheostat.simulate.records import BINS
+
+Values = npt.NDArray[np.float64]
+
+_EDGES = np.r_[0.0, 1e-5 * 2.0 ** (np.arange(BINS - 1) / 8)]
+"""Where the bins of latency begin."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One change of plan.
+
+    Attributes:
+        slots: of the operator, before and after.
+        moved: shards that change their slot.
+    """
+
+    time: float
+    operator: str
+    action: str
+    slots: tuple[int, int]
+    moved: int
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One run, interval by interval.
+
+    Attributes:
+        time: when each interval ended.
+        offered: rows per second of the workload; ``admitted``, that entered; ``throughput``, that left the job.
+        latency: mean seconds from entering to leaving the job; ``p99``, of the first operator, 99 in 100 rows.
+        operator_latency: mean seconds in each operator.
+        slots: of every operator.
+        remote: bytes per second between executors and their slots on other nodes; ``migrated``, of state moved.
+        decision_seconds: how long each decision took, by the wall.
+        switches: seconds that each change stopped its slots, where both stand still.
+        success: share of the windows within the bound, by operator and shard, where a bound was given.
+    """
+
+    policy: str
+    time: Values
+    offered: Values
+    admitted: Values
+    throughput: Values
+    latency: Values
+    p99: Values
+    operator_latency: Mapping[str, Values]
+    slots: Mapping[str, Values]
+    nodes: Values
+    remote: Values
+    migrated: Values
+    decisions: tuple[Decision, ...]
+    decision_seconds: Values
+    switches: tuple[float, ...] = ()
+    success: Mapping[str, Values] = field(default_factory=dict)
+    end_to_end: float = float("nan")
+    moved: Mapping[str, float] = field(default_factory=dict)
+    bins: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, BINS), dtype=np.int64))
+
+    def after(self, warm_up: float) -> npt.NDArray[np.bool_]:
+        """Which intervals count."""
+        kept: npt.NDArray[np.bool_] = self.time > warm_up + 1e-9
+        return kept
+
+    def mean_throughput(self, warm_up: float = 0.0) -> float:
+        """Rows per second that left the job."""
+        return float(self.throughput[self.after(warm_up)].mean())
+
+    def mean_latency(self, warm_up: float = 0.0) -> float:
+        """Mean latency of the rows that left the job, in seconds."""
+        kept = self.after(warm_up) & np.isfinite(self.latency)
+        weights = self.throughput[kept]
+        return float((self.latency[kept] * weights).sum() / weights.sum()) if weights.sum() > 0 else float("inf")
+
+    def mean_slots(self, operator: str | None = None, warm_up: float = 0.0) -> float:
+        """Slots in use, of one operator or of all."""
+        kept = self.after(warm_up)
+        chosen = [operator] if operator else list(self.slots)
+        return float(sum(self.slots[name][kept].mean() for name in chosen))
+
+    def mean_success(self, operator: str | None = None) -> float:
+        """Share of windows within the bound, averaged over shards: of one operator, or of the first."""
+        return float(np.mean(self.success[operator or next(iter(self.success))]))
+
+    def summary(self, warm_up: float = 0.0) -> dict[str, float]:
+        """The figures that runs are compared by."""
+        kept = self.after(warm_up)
+        found = {
+            "throughput": self.mean_throughput(warm_up),
+            "latency": self.mean_latency(warm_up),
+            "p99": quantile(self.bins[0], 0.99),
+            "slots": self.mean_slots(warm_up=warm_up),
+            "nodes": float(self.nodes[kept].mean()),
+            "remote_bytes_per_second": float(self.remote[kept].mean()),
+            "migrated_bytes_per_second": float(self.migrated[kept].mean()),
+            "decisions": len(self.decisions),
+            "decision_milliseconds": 1e3 * float(self.decision_seconds.mean()) if len(self.decision_seconds) else 0.0,
+        }
+        if self.success:
+            found["success"] = float(np.mean([self.mean_success(name) for name in self.success]))
+        if np.isfinite(self.end_to_end):
+            found["end_to_end_success"] = self.end_to_end
+        return found
+
+
+def quantile(bins: Sequence[int] | npt.NDArray[np.int64], share: float) -> float:
+    """The latency that a share of the rows stays below, from counts by bin, to about 9 %.
+
+    >>> counts = np.zeros(BINS, dtype=np.int64)
+    >>> counts[81] = 100
+    >>> round(quantile(counts, 0.99), 3)
+    0.011
+    """
+    counts = np.asarray(bins, dtype=np.float64)
+    if not counts.sum() > 0:
+        return float("nan")
+    place = int(np.searchsorted(np.cumsum(counts), share * counts.sum()))
+    place = min(place, BINS - 2)
+    return float((_EDGES[place] + _EDGES[place + 1]) / 2)
