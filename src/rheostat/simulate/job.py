@@ -51,7 +51,7 @@ class Operator:
         if not (self.row_bytes >= 0 and self.out_bytes >= 0 and self.state_bytes >= 0 and self.selectivity >= 0):
             raise TopologyError(f"operator {self.name!r}: bytes and selectivity cannot be negative")
         if self.weights is not None and (len(self.weights) != self.shards or not self.weights.sum() > 0):
-            raise TopologyError(f"operator {self.name!r}: weights has to give a weight for each of {self.shards} shards")
+            raise TopologyError(f"operator {self.name!r}: weights gives a weight for each of {self.shards} shards")
 
 
 @dataclass(frozen=True)

@@ -18,174 +18,125 @@ import numpy as np
 from rheostat.jit import compiled
 from rheostat.simulate.queues import give, pop, push, take
 from rheostat.simulate.randomness import exponential, uniform
-from rheostat.simulate.records import BINS, NOBODY
+from rheostat.simulate.records import BINS, NOBODY, World
 
 _FINEST = 1e-5  # seconds of latency in the first bin
 
 
 @compiled
-def sent(nodes: Any, sender: int, taker: int, size: float, now: float, pace: float) -> float:
+def sent(w: World, sender: int, taker: int, size: float, now: float) -> float:
     """When bytes are on another node: after what waits for the sender's network and for the taker's."""
-    if sender == taker or sender == NOBODY or pace == 0.0:
+    if sender == taker or sender == NOBODY or w.pace == 0.0:
         return now
-    seconds = size * pace
-    out = max(now, nodes[sender].sends) + seconds
-    nodes[sender].sends = out
-    there = max(out, nodes[taker].takes + seconds)
-    nodes[taker].takes = there
+    seconds = size * w.pace
+    out = max(now, w.nodes[sender].sends) + seconds
+    w.nodes[sender].sends = out
+    there = max(out, w.nodes[taker].takes + seconds)
+    w.nodes[taker].takes = there
     return float(there)
 
 
 @compiled
-def deliver(
-    slots: Any,
-    shards: Any,
-    rows: Any,
-    operators: Any,
-    nodes: Any,
-    totals: Any,
-    row: int,
-    shard: int,
-    now: float,
-    sender: int,
-    pace: float,
-    buffer: float,
-) -> float:
+def deliver(w: World, row: int, shard: int, now: float, sender: int) -> float:
     """Bring a row to the slot of its shard, or to those who wait for that shard; until when the sender has to wait."""
-    size = operators[shards[shard].operator].row_bytes
-    rows[row].shard = shard
-    rows[row].arrived = now
-    shards[shard].arrived += 1
+    size = w.operators[w.shards[shard].operator].row_bytes
+    w.rows[row].shard = shard
+    w.rows[row].arrived = now
+    w.shards[shard].arrived += 1
     lag = 0.0
-    slot = shards[shard].slot if shards[shard].target == NOBODY else shards[shard].target
-    home, node = slots[slot].home, slots[slot].node
-    ready = sent(nodes, sender, home, size, now, pace)
-    if pace > 0.0 and sender != home and sender != NOBODY:
-        lag = max(nodes[sender].sends, nodes[home].takes) - buffer
-    if shards[shard].target != NOBODY:
-        rows[row].ready = ready
-        push(rows, shards, shard, row)
+    slot = w.shards[shard].slot if w.shards[shard].target == NOBODY else w.shards[shard].target
+    home, node = w.slots[slot].home, w.slots[slot].node
+    ready = sent(w, sender, home, size, now)
+    if w.pace > 0.0 and sender != home and sender != NOBODY:
+        lag = max(w.nodes[sender].sends, w.nodes[home].takes) - w.buffer
+    if w.shards[shard].target != NOBODY:
+        w.rows[row].ready = ready
+        push(w.rows, w.shards, shard, row)
         return lag
     if home != node:
-        ready = sent(nodes, home, node, size, ready, pace)
-        totals[0].remote += size
-        if pace > 0.0:
-            lag = max(lag, max(nodes[home].sends, nodes[node].takes) - buffer)
-    rows[row].ready = ready
-    push(rows, slots, slot, row)
+        ready = sent(w, home, node, size, ready)
+        w.totals[0].remote += size
+        if w.pace > 0.0:
+            lag = max(lag, w.nodes[home].sends - w.buffer, w.nodes[node].takes - w.buffer)
+    w.rows[row].ready = ready
+    push(w.rows, w.slots, slot, row)
     return lag
 
 
 @compiled
-def admit(
-    times: Any,
-    goals: Any,
-    begin: int,
-    start: float,
-    end: float,
-    saturating: bool,
-    slots: Any,
-    shards: Any,
-    rows: Any,
-    operators: Any,
-    nodes: Any,
-    totals: Any,
-    pace: float,
-    queue: int,
-    hold: int,
-    buffer: float,
-) -> int:
+def admit(w: World, times: Any, goals: Any, begin: int, start: float, end: float) -> int:
     """Rows of the workload enter until the tick ends or the source is stopped; the first that is left for later."""
     i = begin
-    if saturating:
+    if w.saturating:
         # What a source that was stopped would have sent meanwhile was never made.
-        while i < len(times) and times[i] < max(start, totals[0].source_free):
+        while i < len(times) and times[i] < max(start, w.totals[0].source_free):
             i += 1
     while i < len(times) and times[i] < end:
-        blocked = totals[0].source_blocked
+        blocked = w.totals[0].source_blocked
         if blocked != NOBODY:
-            if blocked >= 0 and slots[blocked].length > queue:
+            if blocked >= 0 and w.slots[blocked].length > w.queue:
                 break
-            if blocked < NOBODY and shards[-blocked - 2].length > hold:
+            if blocked < NOBODY and w.shards[-blocked - 2].length > w.hold:
                 break
-            totals[0].source_blocked = NOBODY
-        if totals[0].source_free >= end or operators[0].phase != 0:
+            w.totals[0].source_blocked = NOBODY
+        if w.totals[0].source_free >= end or w.operators[0].phase != 0:
             break
-        row = take(rows, totals)
+        row = take(w.rows, w.totals)
         if row == NOBODY:
             break
         now = max(times[i], start)
-        due = now if saturating else times[i]
-        rows[row].born = due
+        due = now if w.saturating else times[i]
+        w.rows[row].born = due
         shard = goals[i]
-        sender = totals[0].turn % len(nodes)
-        totals[0].turn += 1
-        lag = deliver(slots, shards, rows, operators, nodes, totals, row, shard, now, sender, pace, buffer)
-        rows[row].arrived = due
-        totals[0].admitted += 1
-        totals[0].source_free = max(totals[0].source_free, lag)
-        if shards[shard].target != NOBODY:
-            if shards[shard].length > hold:
-                totals[0].source_blocked = -shard - 2
-        elif slots[shards[shard].slot].length > queue:
-            totals[0].source_blocked = shards[shard].slot
+        sender = w.totals[0].turn % len(w.nodes)
+        w.totals[0].turn += 1
+        lag = deliver(w, row, shard, now, sender)
+        w.rows[row].arrived = due
+        w.totals[0].admitted += 1
+        w.totals[0].source_free = max(w.totals[0].source_free, lag)
+        if w.shards[shard].target != NOBODY:
+            if w.shards[shard].length > w.hold:
+                w.totals[0].source_blocked = -shard - 2
+        elif w.slots[w.shards[shard].slot].length > w.queue:
+            w.totals[0].source_blocked = w.shards[shard].slot
         i += 1
     return i
 
 
 @compiled
-def emit(
-    operator: int,
-    slot: int,
-    origin: int,
-    done: float,
-    born: float,
-    slots: Any,
-    shards: Any,
-    rows: Any,
-    operators: Any,
-    nodes: Any,
-    totals: Any,
-    edges: Any,
-    cumulated: Any,
-    random: Any,
-    pace: float,
-    queue: int,
-    hold: int,
-    buffer: float,
-) -> None:
+def emit(w: World, operator: int, slot: int, origin: int, done: float, born: float) -> None:
     """Send on what a row causes; the slot is stopped if a queue downstream is full then."""
-    first, count = operators[operator].first_edge, operators[operator].edges
-    home, node = slots[slot].home, slots[slot].node
-    whole = int(operators[operator].selectivity)
-    part = operators[operator].selectivity - whole
+    first, count = w.operators[operator].first_edge, w.operators[operator].edges
+    home, node = w.slots[slot].home, w.slots[slot].node
+    whole = int(w.operators[operator].selectivity)
+    part = w.operators[operator].selectivity - whole
     now = done
     if home != node and count > 0:
-        size = operators[operator].out_bytes * operators[operator].selectivity
-        now = sent(nodes, node, home, size, now, pace)
-        totals[0].remote += size
+        size = w.operators[operator].out_bytes * w.operators[operator].selectivity
+        now = sent(w, node, home, size, now)
+        w.totals[0].remote += size
     for e in range(first, first + count):
-        target = edges[e]
-        copies = whole + (1 if part > 0.0 and uniform(random) < part else 0)
+        target = w.edges[e]
+        copies = whole + (1 if part > 0.0 and uniform(w.random) < part else 0)
         for _ in range(copies):
-            row = take(rows, totals)
+            row = take(w.rows, w.totals)
             if row == NOBODY:
                 return
-            low = operators[target].first_weight
+            low = w.operators[target].first_weight
             if low == NOBODY:
-                inside = (origin - operators[operator].first_shard) % operators[target].shards
+                inside = (origin - w.operators[operator].first_shard) % w.operators[target].shards
             else:
-                high = low + operators[target].shards
-                inside = min(np.searchsorted(cumulated[low:high], uniform(random)), operators[target].shards - 1)
-            shard = operators[target].first_shard + inside
-            rows[row].born = born
-            lag = deliver(slots, shards, rows, operators, nodes, totals, row, shard, now, home, pace, buffer)
-            slots[slot].lag = max(slots[slot].lag, lag)
-            if shards[shard].target != NOBODY:
-                if shards[shard].length > hold:
-                    slots[slot].blocked = -shard - 2
-            elif slots[shards[shard].slot].length > queue:
-                slots[slot].blocked = shards[shard].slot
+                high = low + w.operators[target].shards
+                inside = min(np.searchsorted(w.cumulated[low:high], uniform(w.random)), w.operators[target].shards - 1)
+            shard = w.operators[target].first_shard + inside
+            w.rows[row].born = born
+            lag = deliver(w, row, shard, now, home)
+            w.slots[slot].lag = max(w.slots[slot].lag, lag)
+            if w.shards[shard].target != NOBODY:
+                if w.shards[shard].length > w.hold:
+                    w.slots[slot].blocked = -shard - 2
+            elif w.slots[w.shards[shard].slot].length > w.queue:
+                w.slots[slot].blocked = w.shards[shard].slot
 
 
 @compiled
@@ -197,266 +148,151 @@ def bin_of(latency: float) -> int:
 
 
 @compiled
-def leave(shards: Any, slots: Any, nodes: Any, totals: Any, shard: int, now: float, pace: float, sync: float) -> None:
+def leave(w: World, shard: int, now: float, sync: float) -> None:
     """All rows of a moving shard that waited in its old slot are done: its state goes to the new one."""
-    old, new = slots[shards[shard].slot].node, slots[shards[shard].target].node
-    drained = now - shards[shard].asked
+    old, new = w.slots[w.shards[shard].slot].node, w.slots[w.shards[shard].target].node
+    drained = now - w.shards[shard].asked
     ready = now + sync
     if old != new:
-        ready = sent(nodes, old, new, shards[shard].state, ready, pace)
-        totals[0].migrated += shards[shard].state
-        totals[0].far_moves += 1
-        totals[0].far_seconds += ready - shards[shard].asked
-        totals[0].far_sync_seconds += drained + sync
+        ready = sent(w, old, new, w.shards[shard].state, ready)
+        w.totals[0].migrated += w.shards[shard].state
+        w.totals[0].far_moves += 1
+        w.totals[0].far_seconds += ready - w.shards[shard].asked
+        w.totals[0].far_sync_seconds += drained + sync
     else:
-        totals[0].moves += 1
-        totals[0].move_seconds += ready - shards[shard].asked
-        totals[0].sync_seconds += drained + sync
-    shards[shard].ready = ready
+        w.totals[0].moves += 1
+        w.totals[0].move_seconds += ready - w.shards[shard].asked
+        w.totals[0].sync_seconds += drained + sync
+    w.shards[shard].ready = ready
 
 
 @compiled
-def serve(
-    slot: int,
-    end: float,
-    free: Any,
-    slots: Any,
-    shards: Any,
-    rows: Any,
-    operators: Any,
-    nodes: Any,
-    totals: Any,
-    edges: Any,
-    cumulated: Any,
-    random: Any,
-    bins: Any,
-    pace: float,
-    queue: int,
-    hold: int,
-    buffer: float,
-    sync: float,
-) -> None:
+def serve(w: World, slot: int, end: float) -> None:
     """Let a slot work until the tick ends, its queue is empty, or a queue downstream is full."""
-    operator = slots[slot].operator
-    cost = operators[operator].cost * slots[slot].speed
-    count = slots[slot].servers
-    while slots[slot].head != NOBODY:
-        blocked = slots[slot].blocked
+    operator = w.slots[slot].operator
+    cost = w.operators[operator].cost * w.slots[slot].speed
+    count, first_edge = w.slots[slot].servers, w.operators[operator].first_edge
+    while w.slots[slot].head != NOBODY:
+        blocked = w.slots[slot].blocked
         if blocked != NOBODY:
-            full = slots[blocked].length > queue if blocked >= 0 else shards[-blocked - 2].length > hold
-            if full or (blocked >= 0 and operators[slots[blocked].operator].phase != 0):
+            full = w.slots[blocked].length > w.queue if blocked >= 0 else w.shards[-blocked - 2].length > w.hold
+            if full or (blocked >= 0 and w.operators[w.slots[blocked].operator].phase != 0):
                 for k in range(count):
-                    free[slot, k] = max(free[slot, k], end)
+                    w.free[slot, k] = max(w.free[slot, k], end)
                 break
-            slots[slot].blocked = NOBODY
-        for e in range(operators[operator].first_edge, operators[operator].first_edge + operators[operator].edges):
-            if operators[edges[e]].phase != 0:
+            w.slots[slot].blocked = NOBODY
+        for e in range(first_edge, first_edge + w.operators[operator].edges):
+            if w.operators[w.edges[e]].phase != 0:
                 for k in range(count):
-                    free[slot, k] = max(free[slot, k], end)
+                    w.free[slot, k] = max(w.free[slot, k], end)
                 return
         server = 0
         for k in range(1, count):
-            if free[slot, k] < free[slot, server]:
+            if w.free[slot, k] < w.free[slot, server]:
                 server = k
-        row = slots[slot].head
-        start = max(max(free[slot, server], rows[row].ready), slots[slot].lag)
+        row = w.slots[slot].head
+        start = max(w.free[slot, server], w.rows[row].ready, w.slots[slot].lag)
         if start >= end:
             break
-        row = pop(rows, slots, slot)
-        shard = rows[row].shard
+        row = pop(w.rows, w.slots, slot)
+        shard = w.rows[row].shard
         if shard < 0:
             # Servers that still work on rows of this shard have to finish them first.
             for k in range(count):
-                start = max(start, free[slot, k])
-            leave(shards, slots, nodes, totals, -shard - 1, start, pace, sync)
-            give(rows, totals, row)
+                start = max(start, w.free[slot, k])
+            leave(w, -shard - 1, start, w.shard_sync)
+            give(w.rows, w.totals, row)
             continue
-        seconds = cost * exponential(random) if operators[operator].exponential else cost
+        seconds = cost * exponential(w.random) if w.operators[operator].exponential else cost
         done = start + seconds
-        free[slot, server] = done
-        latency = done - rows[row].arrived
-        slots[slot].useful += seconds
-        shards[shard].completed += 1
-        shards[shard].done += 1
-        shards[shard].waited += latency
-        bins[operator, bin_of(latency)] += 1
-        born = rows[row].born
-        give(rows, totals, row)
-        if operators[operator].edges == 0:
-            totals[0].end_rows += 1
-            totals[0].end_waited += done - born
-        elif operators[operator].selectivity > 0.0:
-            emit(
-                operator,
-                slot,
-                shard,
-                done,
-                born,
-                slots,
-                shards,
-                rows,
-                operators,
-                nodes,
-                totals,
-                edges,
-                cumulated,
-                random,
-                pace,
-                queue,
-                hold,
-                buffer,
-            )
+        w.free[slot, server] = done
+        latency = done - w.rows[row].arrived
+        w.slots[slot].useful += seconds
+        w.shards[shard].completed += 1
+        w.shards[shard].done += 1
+        w.shards[shard].waited += latency
+        w.bins[operator, bin_of(latency)] += 1
+        born = w.rows[row].born
+        give(w.rows, w.totals, row)
+        if w.operators[operator].edges == 0:
+            w.totals[0].end_rows += 1
+            w.totals[0].end_waited += done - born
+        elif w.operators[operator].selectivity > 0.0:
+            emit(w, operator, slot, shard, done, born)
 
 
 @compiled
-def arrive(
-    moving: Any, count: int, now: float, slots: Any, shards: Any, rows: Any, nodes: Any, totals: Any, pace: float, size: Any
-) -> int:
+def arrive(w: World, moving: Any, count: int, now: float) -> int:
     """Hand over the shards that have arrived, with the rows that waited for them; how many are still moving."""
     kept = 0
     for i in range(count):
         shard = moving[i]
-        if shards[shard].ready > now:
+        if w.shards[shard].ready > now:
             moving[kept] = shard
             kept += 1
             continue
-        slot = shards[shard].target
-        shards[shard].slot = slot
-        shards[shard].target = NOBODY
-        home, node = slots[slot].home, slots[slot].node
-        while shards[shard].head != NOBODY:
-            row = pop(rows, shards, shard)
-            ready = max(rows[row].ready, shards[shard].ready)
+        slot = w.shards[shard].target
+        w.shards[shard].slot = slot
+        w.shards[shard].target = NOBODY
+        home, node = w.slots[slot].home, w.slots[slot].node
+        while w.shards[shard].head != NOBODY:
+            row = pop(w.rows, w.shards, shard)
+            ready = max(w.rows[row].ready, w.shards[shard].ready)
             if home != node:
-                ready = sent(nodes, home, node, size[shards[shard].operator], ready, pace)
-                totals[0].remote += size[shards[shard].operator]
-            rows[row].ready = ready
-            push(rows, slots, slot, row)
+                size = w.operators[w.shards[shard].operator].row_bytes
+                ready = sent(w, home, node, size, ready)
+                w.totals[0].remote += size
+            w.rows[row].ready = ready
+            push(w.rows, w.slots, slot, row)
     return kept
 
 
 @compiled
-def restart(
-    operator: int,
-    moving: Any,
-    count: int,
-    now: float,
-    free: Any,
-    slots: Any,
-    shards: Any,
-    operators: Any,
-    nodes: Any,
-    totals: Any,
-    pace: float,
-    sync: float,
-) -> None:
+def restart(w: World, operator: int, moving: Any, count: int, now: float) -> None:
     """An operator that was stopped as a whole: once its queues are empty state moves, once it has moved all go on."""
-    first, last = operators[operator].first_slot, operators[operator].first_slot + operators[operator].slots
-    if operators[operator].phase == 1:
+    first, last = w.operators[operator].first_slot, w.operators[operator].first_slot + w.operators[operator].slots
+    if w.operators[operator].phase == 1:
         empty = now
         for slot in range(first, last):
-            if slots[slot].length > 0:
+            if w.slots[slot].length > 0:
                 return
-            for k in range(slots[slot].servers):
-                empty = max(empty, free[slot, k])
+            for k in range(w.slots[slot].servers):
+                empty = max(empty, w.free[slot, k])
         if empty > now:
             return
-        resume = now + sync
+        resume = now + w.operator_sync
         for i in range(count):
             shard = moving[i]
-            if shards[shard].operator != operator:
+            if w.shards[shard].operator != operator:
                 continue
-            leave(shards, slots, nodes, totals, shard, now, pace, sync)
-            resume = max(resume, shards[shard].ready)
+            leave(w, shard, now, w.operator_sync)
+            resume = max(resume, w.shards[shard].ready)
         for i in range(count):
-            if shards[moving[i]].operator == operator:
-                shards[moving[i]].ready = resume
-        operators[operator].resume = resume
-        operators[operator].phase = 2
-    if operators[operator].phase == 2 and operators[operator].resume <= now:
-        operators[operator].phase = 0
+            if w.shards[moving[i]].operator == operator:
+                w.shards[moving[i]].ready = resume
+        w.operators[operator].resume = resume
+        w.operators[operator].phase = 2
+    if w.operators[operator].phase == 2 and w.operators[operator].resume <= now:
+        w.operators[operator].phase = 0
 
 
 @compiled
 def advance(
-    times: Any,
-    goals: Any,
-    start: float,
-    tick: float,
-    ticks: int,
-    saturating: bool,
-    moving: Any,
-    moving_count: int,
-    free: Any,
-    slots: Any,
-    shards: Any,
-    rows: Any,
-    operators: Any,
-    nodes: Any,
-    totals: Any,
-    edges: Any,
-    cumulated: Any,
-    random: Any,
-    bins: Any,
-    sizes: Any,
-    pace: float,
-    queue: int,
-    hold: int,
-    buffer: float,
-    shard_sync: float,
-    operator_sync: float,
+    w: World, times: Any, goals: Any, start: float, tick: float, ticks: int, moving: Any, moving_count: int
 ) -> tuple[int, int]:
     """One interval; how many rows of the workload entered, and how many shards are still moving."""
     i = 0
     for t in range(ticks):
         begin, end = start + t * tick, start + (t + 1) * tick
-        for o in range(len(operators)):
-            if operators[o].phase != 0:
-                restart(
-                    o, moving, moving_count, begin, free, slots, shards, operators, nodes, totals, pace, operator_sync
-                )
+        for o in range(len(w.operators)):
+            if w.operators[o].phase != 0:
+                restart(w, o, moving, moving_count, begin)
         if moving_count:
-            moving_count = arrive(moving, moving_count, begin, slots, shards, rows, nodes, totals, pace, sizes)
-        i = admit(
-            times,
-            goals,
-            i,
-            begin,
-            end,
-            saturating,
-            slots,
-            shards,
-            rows,
-            operators,
-            nodes,
-            totals,
-            pace,
-            queue,
-            hold,
-            buffer,
-        )
-        for o in range(len(operators)):
-            first, count = operators[o].first_slot, operators[o].slots
+            moving_count = arrive(w, moving, moving_count, begin)
+        i = admit(w, times, goals, i, begin, end)
+        for o in range(len(w.operators)):
+            first, count = w.operators[o].first_slot, w.operators[o].slots
             for s in range(first, first + count):
-                if slots[s].head != NOBODY:
-                    serve(
-                        s,
-                        end,
-                        free,
-                        slots,
-                        shards,
-                        rows,
-                        operators,
-                        nodes,
-                        totals,
-                        edges,
-                        cumulated,
-                        random,
-                        bins,
-                        pace,
-                        queue,
-                        hold,
-                        buffer,
-                        shard_sync,
-                    )
+                if w.slots[s].head != NOBODY:
+                    serve(w, s, end)
     return i, moving_count

@@ -9,7 +9,7 @@ from rheostat.elastic.plan import OperatorPlan
 from rheostat.jit import compiled
 from rheostat.simulate.kernel import sent
 from rheostat.simulate.queues import pop, push, take
-from rheostat.simulate.records import NOBODY
+from rheostat.simulate.records import NOBODY, World
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,110 +22,77 @@ class Waiting:
 
 
 @compiled
-def begin(
-    leaving: Any,
-    targets: Any,
-    now: float,
-    moving: Any,
-    count: int,
-    free: Any,  # noqa: ARG001
-    slots: Any,  # noqa: ARG001
-    shards: Any,
-    rows: Any,  # noqa: ARG001
-    nodes: Any,  # noqa: ARG001
-    totals: Any,  # noqa: ARG001
-) -> int:
+def begin(w: World, leaving: Any, targets: Any, now: float, moving: Any, count: int) -> int:
     """From now on rows of these shards wait; how many shards are moving."""
     for i in range(len(leaving)):
         shard = leaving[i]
-        shards[shard].target = targets[i]
-        shards[shard].ready = 1e300
-        shards[shard].asked = now
+        w.shards[shard].target = targets[i]
+        w.shards[shard].ready = 1e300
+        w.shards[shard].asked = now
         moving[count + i] = shard
     return int(count + len(leaving))
 
 
 @compiled
-def label(
-    leaving: Any,
-    now: float,
-    free: Any,  # noqa: ARG001
-    slots: Any,
-    shards: Any,
-    rows: Any,
-    nodes: Any,  # noqa: ARG001
-    totals: Any,
-) -> None:
+def label(w: World, leaving: Any, now: float) -> None:
     """Append to the queue of each shard's slot that the shard leaves (Elasticutor's labeling tuple, section 3.3)."""
     for i in range(len(leaving)):
-        row = take(rows, totals)
-        rows[row].shard = -leaving[i] - 1
-        rows[row].ready = now
-        push(rows, slots, shards[leaving[i]].slot, row)
+        row = take(w.rows, w.totals)
+        w.rows[row].shard = -leaving[i] - 1
+        w.rows[row].ready = now
+        push(w.rows, w.slots, w.shards[leaving[i]].slot, row)
 
 
 @compiled
-def together(
-    leaving: Any,
-    targets: Any,
-    now: float,
-    free: Any,
-    slots: Any,
-    shards: Any,
-    rows: Any,
-    nodes: Any,
-    totals: Any,
-    pace: float,
-    sync: float,
-) -> float:
+def together(w: World, leaving: Any, targets: Any, now: float) -> float:
     """Move shards with their waiting rows at once; slots that give and take stand still until the state is there.
 
     Returns for how long. The rows go along because they wait in a log that both slots read (StreamSwitch section 5.1).
     """
     begin = now
     for i in range(len(leaving)):
-        for k in range(free.shape[1]):
-            begin = max(begin, free[shards[leaving[i]].slot, k], free[targets[i], k])
-    ready = begin + sync
+        for k in range(w.free.shape[1]):
+            begin = max(begin, w.free[w.shards[leaving[i]].slot, k], w.free[targets[i], k])
+    ready = begin + w.pair_sync
     for i in range(len(leaving)):
         shard = leaving[i]
-        old, new = slots[shards[shard].slot].node, slots[targets[i]].node
+        old, new = w.slots[w.shards[shard].slot].node, w.slots[targets[i]].node
         if old != new:
-            ready = max(ready, sent(nodes, old, new, shards[shard].state, begin + sync, pace))
-            totals[0].migrated += shards[shard].state
-        shards[shard].target = targets[i]
+            ready = max(ready, sent(w, old, new, w.shards[shard].state, begin + w.pair_sync))
+            w.totals[0].migrated += w.shards[shard].state
+        w.shards[shard].target = targets[i]
     for i in range(len(leaving)):
-        source, target = shards[leaving[i]].slot, targets[i]
+        source, target = w.shards[leaving[i]].slot, targets[i]
         if source == NOBODY:
             continue  # went along with a shard before it
-        hand_over(rows, slots, shards, source, target)
-        for k in range(free.shape[1]):
-            free[source, k] = ready
-            free[target, k] = ready
+        hand_over(w, source, target)
+        for k in range(w.free.shape[1]):
+            w.free[source, k] = ready
+            w.free[target, k] = ready
         for j in range(i, len(leaving)):
-            if shards[leaving[j]].slot == source and targets[j] == target:
-                shards[leaving[j]].slot = NOBODY
+            if w.shards[leaving[j]].slot == source and targets[j] == target:
+                w.shards[leaving[j]].slot = NOBODY
     for i in range(len(leaving)):
-        shards[leaving[i]].slot = targets[i]
-        shards[leaving[i]].target = NOBODY
-    totals[0].switching += 2.0 * (ready - now)
+        w.shards[leaving[i]].slot = targets[i]
+        w.shards[leaving[i]].target = NOBODY
+    w.totals[0].switching += 2.0 * (ready - now)
     return float(ready - now)
 
 
 @compiled
-def hand_over(rows: Any, slots: Any, shards: Any, source: int, target: int) -> None:
+def hand_over(w: World, source: int, target: int) -> None:
     """Merge the rows of one queue whose shards go to another queue into that, by their time of arrival."""
-    waiting, slots[target].head, slots[target].tail = slots[target].head, NOBODY, NOBODY
-    slots[target].length = 0
-    for _ in range(slots[source].length):
-        row = pop(rows, slots, source)
-        if shards[rows[row].shard].target != target:
-            push(rows, slots, source, row)
+    waiting, w.slots[target].head, w.slots[target].tail = w.slots[target].head, NOBODY, NOBODY
+    w.slots[target].length = 0
+    for _ in range(w.slots[source].length):
+        row = pop(w.rows, w.slots, source)
+        if w.shards[w.rows[row].shard].target != target:
+            push(w.rows, w.slots, source, row)
             continue
-        while waiting != NOBODY and rows[waiting].arrived <= rows[row].arrived:
-            first, waiting = waiting, rows[waiting].next
-            push(rows, slots, target, first)
-        push(rows, slots, target, row)
+        while waiting != NOBODY and w.rows[waiting].arrived <= w.rows[row].arrived:
+            first, waiting = waiting, w.rows[waiting].next
+            push(w.rows, w.slots, target, first)
+        push(w.rows, w.slots, target, row)
     while waiting != NOBODY:
-        first, waiting = waiting, rows[waiting].next
-        push(rows, slots, target, first)
+        first, waiting = waiting, w.rows[waiting].next
+        push(w.rows, w.slots, target, first)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 NOBODY = -1
@@ -105,3 +107,34 @@ TOTALS = np.dtype(
     ],
     align=True,
 )
+
+
+class World(NamedTuple):
+    """All of a running simulation, as compiled loops take it; the records above in arrays.
+
+    Attributes:
+        free: when each server of each slot is free.
+        edges: whom operators send to, one after the other; ``cumulated``, shares of shards, cumulated.
+        random: state of the random numbers; ``bins``, rows by operator and latency.
+        saturating: see ``Continuous``; ``pace``, seconds per byte of the network; the others are from ``Costs``.
+    """
+
+    free: Any
+    slots: Any
+    shards: Any
+    rows: Any
+    operators: Any
+    nodes: Any
+    totals: Any
+    edges: Any
+    cumulated: Any
+    random: Any
+    bins: Any
+    saturating: bool
+    pace: float
+    queue: int
+    hold: int
+    buffer: float
+    shard_sync: float
+    operator_sync: float
+    pair_sync: float

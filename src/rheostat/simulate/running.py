@@ -4,17 +4,42 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from rheostat.elastic.control import Control, turn
 from rheostat.elastic.plan import Plan
 from rheostat.elastic.policy import Policy
-from rheostat.simulate.continuous import Continuous, Interval
+from rheostat.simulate.continuous import Interval
+from rheostat.simulate.job import Cluster, Job
 from rheostat.simulate.records import BINS
 from rheostat.simulate.success import Success
 from rheostat.simulate.trace import Decision, Trace, quantile
+
+
+class Engine(Protocol):
+    """What a policy can be run on: ``Continuous`` or ``Epochs``."""
+
+    job: Job
+    cluster: Cluster
+    time: float
+    switches: list[float]
+
+    @property
+    def observed(self) -> Plan:
+        """Where everything runs."""
+
+    def step(self) -> Interval:
+        """One interval or epoch."""
+
+    def apply(self, plan: Plan) -> None:
+        """Begin to make a plan real."""
+
+    def moved(self) -> dict[str, float]:
+        """What moving shards has taken so far."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +50,13 @@ class Bound:
         seconds: mean latency that is allowed: L.
         window: seconds over which it is taken: T.
         operators: bounds of single operators, if they differ.
+        end_to_end: bound of the whole job, if there is one.
     """
 
     seconds: float = 1.0
     window: float = 1.0
-    operators: Mapping[str, float] | None = None
-
-    def of(self, operator: str) -> float:
-        """The bound of an operator."""
-        return (self.operators or {}).get(operator, self.seconds)
+    operators: Mapping[str, float] = field(default_factory=dict)
+    end_to_end: float | None = None
 
 
 @dataclass
@@ -44,105 +67,125 @@ class Simulation:
         every: intervals between two decisions.
         bound: what success is measured by; nothing is measured without one.
         warm_up: seconds that do not count for success.
+
+    >>> from rheostat.elastic.plan import OperatorPlan
+    >>> from rheostat.elastic.policies import StreamSwitch
+    >>> from rheostat.simulate.continuous import Continuous
+    >>> from rheostat.simulate.job import Operator
+    >>> from rheostat.workloads.arrivals import Constant
+    >>> job, load = Job((Operator("count", shards=8, cost=0.01),)), Constant(150.0, weights=[1] * 8)
+    >>> engine = Continuous(job, Cluster(1, 4), load, Plan({"count": OperatorPlan.even(8, 1)}, 1))
+    >>> trace = Simulation(engine, StreamSwitch()).run(30.0)
+    >>> int(trace.slots["count"][0]), int(trace.slots["count"][-1])
+    (1, 2)
     """
 
-    engine: Continuous
+    engine: Engine
     policy: Policy
     every: int = 1
     bound: Bound | None = None
     warm_up: float = 0.0
-    end_to_end: float | None = None
 
     def run(self, seconds: float, watch: Callable[[Interval], None] = lambda _: None) -> Trace:
-        """Simulate so many seconds."""
-        engine, control = self.engine, Control.start(self.policy, self.engine.observed)
-        lines: list[tuple[float, ...]] = []
-        slots: list[list[int]] = []
-        names = [o.name for o in engine.job.operators]
-        decisions: list[Decision] = []
-        thought: list[float] = []
-        bins = np.zeros((len(names), BINS), dtype=np.int64)
-        success = self._success(names)
-        path = Success(1, self.end_to_end, self._intervals()) if self.end_to_end else None
-        for number in range(round(seconds / engine.timing.interval)):
+        """Simulate so many seconds; ``watch`` sees every interval."""
+        engine, log = self.engine, _Log(self.engine, self.bound)
+        control, number = Control.start(self.policy, engine.observed), 0
+        while engine.time < seconds - 1e-9:
+            before = engine.time
             seen = engine.step()
             watch(seen)
-            if engine.time > self.warm_up + 1e-9:
-                bins += seen.bins
-                for name, kept in success.items():
-                    observed = seen.observation.operators[name]
-                    kept.add(seen.done[name], seen.waited[name], observed.arrived > observed.completed)
-                if path is not None:
-                    path.add(np.array([seen.end_rows]), np.array([seen.end_waited]), np.array([True]))
-            control = self._decided(control, seen, number, decisions, thought)
-            lines.append(_line(seen, engine))
-            slots.append([engine.plan.operators[n].slots for n in names])
-        columns = np.array(lines).T
-        counted = np.array(slots, dtype=np.float64).T
-        return Trace(
-            self.policy.name,
-            *columns[:6],
-            operator_latency={n: columns[9 + i] for i, n in enumerate(names)},
-            slots={n: counted[i] for i, n in enumerate(names)},
-            nodes=columns[6],
-            remote=columns[7],
-            migrated=columns[8],
-            decisions=tuple(decisions),
-            decision_seconds=np.array(thought),
-            switches=tuple(engine.switches),
-            success={name: kept.rates() for name, kept in success.items()},
-            end_to_end=float(path.rates()[0]) if path is not None else float("nan"),
-            moved=engine.moved(),
-            bins=bins,
-        )
+            log.add(seen, engine.time - before, counts=engine.time > self.warm_up + 1e-9)
+            number += 1
+            if number % self.every == 0:
+                control = self._decided(control, seen, log)
+        return log.trace(self.policy.name)
 
-    def _success(self, names: list[str]) -> dict[str, Success]:
-        if self.bound is None:
-            return {}
-        shards = {o.name: o.shards for o in self.engine.job.operators}
-        return {n: Success(shards[n], self.bound.of(n), self._intervals()) for n in names}
-
-    def _intervals(self) -> int:
-        window = self.bound.window if self.bound else 1.0
-        return max(1, round(window / self.engine.timing.interval))
-
-    def _decided(
-        self, control: Control, seen: Interval, number: int, decisions: list[Decision], thought: list[float]
-    ) -> Control:
-        if (number + 1) % self.every:
-            return control
+    def _decided(self, control: Control, seen: Interval, log: _Log) -> Control:
+        before = self.engine.observed
         begin = time.perf_counter()
-        before: Plan = self.engine.observed
         result = turn(control, seen.observation, before)
-        thought.append(time.perf_counter() - begin)
+        log.thought.append(time.perf_counter() - begin)
         for revision in result.accepted:
-            old = before.operators[revision.operator]
-            moved = int((old.routing != revision.plan.routing).sum())
-            pair = (old.slots, revision.plan.slots)
-            decisions.append(
-                Decision(self.engine.time, revision.operator, str(revision.action), pair, moved, revision.reasons)
+            old, new = before.operators[revision.operator], revision.plan
+            moved = int((old.routing != new.routing).sum())
+            log.decisions.append(
+                Decision(
+                    self.engine.time,
+                    revision.operator,
+                    str(revision.action),
+                    (old.slots, new.slots),
+                    moved,
+                    revision.reasons,
+                )
             )
         if result.request is not None:
             self.engine.apply(result.request)
         return result.control
 
 
-def _line(seen: Interval, engine: Continuous) -> tuple[float, ...]:
-    """The values of one interval."""
-    seconds = engine.timing.interval
-    mean = seen.end_waited / seen.end_rows if seen.end_rows else float("nan")
-    latencies = [
-        float(seen.waited[n].sum() / seen.done[n].sum()) if seen.done[n].any() else float("nan") for n in seen.done
-    ]
-    return (
-        engine.time,
-        seen.offered / seconds,
-        seen.admitted / seconds,
-        seen.end_rows / seconds,
-        mean,
-        quantile(seen.bins[0], 0.99),
-        float(np.count_nonzero(engine.plan.cores(engine.cluster.nodes))),
-        seen.remote / seconds,
-        seen.migrated / seconds,
-        *latencies,
-    )
+class _Log:
+    """What a run has seen so far."""
+
+    def __init__(self, engine: Engine, bound: Bound | None) -> None:
+        self._engine, self._bound = engine, bound
+        self._names = [o.name for o in engine.job.operators]
+        self._shards = {o.name: o.shards for o in engine.job.operators}
+        self._lines: list[tuple[float, ...]] = []
+        self._success: dict[str, Success] = {}
+        self._path: Success | None = None
+        self._bins: npt.NDArray[np.int64] = np.zeros((len(self._names), BINS), dtype=np.int64)
+        self.decisions: list[Decision] = []
+        self.thought: list[float] = []
+
+    def add(self, seen: Interval, seconds: float, counts: bool) -> None:
+        """One more interval; ``counts`` for success."""
+        if counts:
+            self._bins += seen.bins
+            if self._bound is not None:
+                self._judge(seen, seconds, self._bound)
+        mean = seen.end_waited / seen.end_rows if seen.end_rows else np.nan
+        plan = self._engine.observed
+        latencies = [float(seen.waited[n].sum()) / max(int(seen.done[n].sum()), 1) for n in self._names]
+        slots = [float(plan.operators[n].slots) for n in self._names]
+        rates = (seen.offered / seconds, seen.admitted / seconds, seen.end_rows / seconds)
+        nodes = float(np.count_nonzero(plan.cores(self._engine.cluster.nodes)))
+        rest = (quantile(seen.bins[0], 0.99), nodes, seen.remote / seconds, seen.migrated / seconds)
+        self._lines.append((self._engine.time, *rates, mean, *rest, *latencies, *slots))
+
+    def trace(self, policy: str) -> Trace:
+        """All of it."""
+        columns, count = np.array(self._lines).T, len(self._names)
+        return Trace(
+            policy=policy,
+            time=columns[0],
+            offered=columns[1],
+            admitted=columns[2],
+            throughput=columns[3],
+            latency=columns[4],
+            p99=columns[5],
+            nodes=columns[6],
+            remote=columns[7],
+            migrated=columns[8],
+            operator_latency=dict(zip(self._names, columns[9 : 9 + count], strict=True)),
+            slots=dict(zip(self._names, columns[9 + count :], strict=True)),
+            decisions=tuple(self.decisions),
+            decision_seconds=np.array(self.thought),
+            switches=tuple(self._engine.switches),
+            success={name: kept.rates() for name, kept in self._success.items()},
+            end_to_end=float(self._path.rates()[0]) if self._path is not None else np.nan,
+            moved=self._engine.moved(),
+            bins=self._bins,
+        )
+
+    def _judge(self, seen: Interval, seconds: float, bound: Bound) -> None:
+        if not self._success:
+            # As many intervals as fit; an epoch that is longer than the window is a window of its own.
+            intervals = max(1, round(bound.window / seconds))
+            limits = {n: bound.operators.get(n, bound.seconds) for n in self._names}
+            self._success = {n: Success(self._shards[n], limits[n], intervals) for n in self._names}
+            self._path = Success(1, bound.end_to_end, intervals) if bound.end_to_end else None
+        for name, kept in self._success.items():
+            observed = seen.observation.operators[name]
+            kept.add(seen.done[name], seen.waited[name], observed.arrived > observed.completed)
+        if self._path is not None:
+            self._path.add(np.array([seen.end_rows]), np.array([seen.end_waited]), np.array([True]))

@@ -18,7 +18,7 @@ class Success:
     >>> for done, waited, waits in [(4, 2.0, False), (1, 3.0, True), (0, 0.0, True), (1, 5.0, False)]:
     ...     kept.add(np.array([done]), np.array([waited]), np.array([waits]))
     >>> kept.rates().tolist()
-    [0.25]
+    [0.5]
     """
 
     def __init__(self, shards: int, bound: float, intervals: int) -> None:
@@ -46,10 +46,3 @@ class Success:
     def rates(self) -> Values:
         """Share of windows within the bound, by shard."""
         return self._kept / max(self._windows, 1)
-
-    def forget(self) -> None:
-        """Count from here on: the warm-up is over."""
-        self._kept[:] = 0.0
-        self._windows = 0
-        self._done[:], self._waited[:] = 0.0, 0.0
-        self._sum_done[:], self._sum_waited[:] = 0.0, 0.0

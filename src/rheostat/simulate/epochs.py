@@ -1,0 +1,175 @@
+"""The micro-batch engine: what Spark does, epoch by epoch, with rows counted by shard instead of followed one by one.
+
+Epochs follow each other without a gap. An epoch takes the rows that arrived while the one before it ran; it costs a
+fixed time, then every operator's stage, one after the other, each as long as its busiest node. Shards change hands
+between epochs, and all that costs is sending their state. With one core per slot and steady load this is the law
+``D = o / (1 - rho)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rheostat.elastic.observation import Observation, OperatorObservation
+from rheostat.elastic.plan import Plan
+from rheostat.errors import TopologyError
+from rheostat.simulate.continuous import Interval
+from rheostat.simulate.job import Cluster, Job, Operator
+from rheostat.simulate.kernel import bin_of
+from rheostat.simulate.records import BINS
+from rheostat.workloads.arrivals import Workload
+
+Values = npt.NDArray[np.float64]
+
+EPOCH_SECONDS = 0.25
+"""What an epoch costs without any row: measured on local Spark, with a shuffle."""
+
+TASK_SECONDS = 0.02
+"""What a task costs without any row: measured on local Spark, a Python task."""
+
+
+@dataclass
+class Epochs:
+    """A running simulation of epochs: ``step`` takes one, ``apply`` changes the plan of the next.
+
+    Attributes:
+        overhead: seconds that every epoch costs.
+        task: seconds of a core that every slot costs in every epoch.
+        trigger: an epoch begins at the earliest so many seconds after the one before it.
+
+    >>> from rheostat.elastic.plan import OperatorPlan
+    >>> from rheostat.workloads.arrivals import Constant
+    >>> job = Job((Operator("work", shards=4, cost=0.001),))
+    >>> steady = Constant(1000.0, [1, 1, 1, 1])
+    >>> engine = Epochs(job, Cluster(1, 2), steady, Plan({"work": OperatorPlan.even(4, 2)}, 1), overhead=0.3, task=0.0)
+    >>> seconds = [engine.step().observation.seconds for _ in range(60)]
+    >>> round(float(np.mean(seconds[30:])), 1)  # 0.3 / (1 - 0.5)
+    0.6
+    """
+
+    job: Job
+    cluster: Cluster
+    workload: Workload
+    plan: Plan
+    seed: int = 1
+    overhead: float = EPOCH_SECONDS
+    task: float = TASK_SECONDS
+    trigger: float = 0.0
+    time: float = 0.0
+    epoch: int = 0
+
+    def __post_init__(self) -> None:
+        if self.job.operators[0].shards != self.workload.shards:
+            raise TopologyError(
+                f"operator {self.job.operators[0].name!r} has {self.job.operators[0].shards} shards, but the workload "
+                f"has {self.workload.shards}: they have to be the same"
+            )
+        if not (self.overhead >= 0 and self.task >= 0 and self.overhead + self.trigger + self.task > 0):
+            raise TopologyError(f"overhead={self.overhead}, task={self.task}: an epoch takes some time")
+        self._random = np.random.default_rng(self.seed)
+        self._taken = 0.0  # rows that arrived before this time have been taken
+        self._counts = {o.name: np.zeros(o.shards) for o in self.job.operators}
+        self._cores = np.full(self.cluster.nodes, self.cluster.cores, dtype=np.int64)
+        self._speeds = np.ones(self.cluster.nodes)
+        self._speeds[: len(self.cluster.speeds)] = self.cluster.speeds
+        self._sent, self._transfer, self._moved = 0.0, 0.0, 0
+        self.switches: list[float] = []
+
+    @property
+    def observed(self) -> Plan:
+        """Where the next epoch runs."""
+        return self.plan
+
+    def step(self) -> Interval:
+        """One epoch."""
+        begin = max(self.time, self._taken + self.trigger)
+        span = begin - self._taken
+        rows = {self.job.operators[0].name: self._arrived(self._taken, begin)}
+        seconds, useful = self.overhead + self._transfer, {}
+        for operator in self.job.operators:
+            if operator.inputs:
+                rows[operator.name] = self._received(operator, rows)
+            useful[operator.name], stage = self._stage(operator, rows[operator.name])
+            seconds += stage
+        before, self._taken, self.time, self.epoch = self.time, begin, begin + seconds, self.epoch + 1
+        self._transfer = 0.0
+        # A row waits half the time in which rows of its epoch arrive, and then for the whole epoch.
+        return self._interval(rows, useful, span or self.time - before, span / 2 + seconds)
+
+    def apply(self, plan: Plan) -> None:
+        """The plan of the next epoch; state that changes its node is sent before that."""
+        for name, wanted in plan.operators.items():
+            old = self.plan.operators[name]
+            operator = next(o for o in self.job.operators if o.name == name)
+            wanted.check(operator.shards, self.cluster.nodes)
+            before, after = old.nodes[old.routing], wanted.nodes[wanted.routing]
+            moved = before != after
+            self._moved += int((old.routing != wanted.routing).sum())
+            if moved.any():
+                out = np.bincount(before[moved], minlength=self.cluster.nodes)
+                into = np.bincount(after[moved], minlength=self.cluster.nodes)
+                busiest = max(int(out.max()), int(into.max()))
+                self._sent += operator.state_bytes * float(moved.sum())
+                seconds = busiest * operator.state_bytes / self.cluster.bandwidth
+                self._transfer += seconds
+                self.switches.append(seconds)
+        self.plan = plan
+
+    def moved(self) -> dict[str, float]:
+        """How many shards ever changed their slot."""
+        return {"moves": float(self._moved)}
+
+    def _arrived(self, begin: float, end: float) -> Values:
+        if end <= begin:
+            return np.zeros(self.workload.shards)
+        return self._random.poisson(self.workload.rates(begin, end) * (end - begin)).astype(np.float64)
+
+    def _received(self, operator: Operator, rows: dict[str, Values]) -> Values:
+        """Rows that come from other operators, in the proportions of the weights, or shard by shard."""
+        total = np.zeros(operator.shards)
+        for name in operator.inputs:
+            sender = next(o for o in self.job.operators if o.name == name)
+            sent = rows[name] * sender.selectivity
+            if operator.weights is not None:
+                total += sent.sum() * operator.weights / operator.weights.sum()
+            else:
+                total += np.bincount(np.arange(len(sent)) % operator.shards, weights=sent, minlength=operator.shards)
+        return total
+
+    def _stage(self, operator: Operator, rows: Values) -> tuple[Values, float]:
+        """Busy seconds of every slot, and how long the stage lasts: its busiest slot, or its busiest node's cores."""
+        plan = self.plan.operators[operator.name]
+        count = len(plan.nodes)
+        used = plan.nodes >= 0
+        speed = np.where(used, self._speeds[np.clip(plan.nodes, 0, None)], 1.0)
+        busy = np.bincount(plan.routing, weights=rows, minlength=count) * operator.cost / speed
+        whole = np.where(used, busy + self.task, 0.0)
+        by_node = np.bincount(plan.nodes[used], weights=whole[used], minlength=self.cluster.nodes) / self.cluster.cores
+        return busy, float(max(whole.max(initial=0.0), by_node.max(initial=0.0)))
+
+    def _interval(self, rows: dict[str, Values], useful: dict[str, Values], span: float, latency: float) -> Interval:
+        observed, done, waited = {}, {}, {}
+        bins = np.zeros((len(self.job.operators), BINS), dtype=np.int64)
+        for place, operator in enumerate(self.job.operators):
+            name, counts = operator.name, rows[operator.name]
+            self._counts[name] = self._counts[name] + counts
+            done[name], waited[name] = counts.astype(np.int64), counts * latency
+            bins[place, bin_of(latency)] = int(counts.sum())
+            observed[name] = OperatorObservation(
+                self.plan.operators[name],
+                self._counts[name],
+                self._counts[name],
+                useful[name],
+                np.where(counts > 0, latency, np.nan),
+                counts * ((operator.row_bytes + operator.out_bytes * operator.selectivity) / span),
+                np.full(operator.shards, operator.state_bytes),
+            )
+        first, last = (float(rows[o.name].sum()) for o in (self.job.operators[0], self.job.operators[-1]))
+        sent, self._sent = self._sent, 0.0
+        observation = Observation(self.time, span, observed, self._cores, first / span, first / span, self.epoch)
+        return Interval(
+            observation, int(first), int(first), done, waited, bins, int(last), last * latency, 0.0, sent, 0.0
+        )
