@@ -22,7 +22,14 @@ Values = npt.NDArray[np.float64]
 
 
 def level(
-    routing: Ints, loads: Values, executors: Ints, owners: Ints, threshold: float = THRESHOLD, even: float = 1.05
+    routing: Ints,
+    loads: Values,
+    executors: Ints,
+    owners: Ints,
+    threshold: float = THRESHOLD,
+    even: float = 1.05,
+    nodes: Ints | None = None,
+    nearby: float = 1.0,
 ) -> Ints:
     """The slot of every shard.
 
@@ -32,6 +39,9 @@ def level(
         executors: the executor of every shard; ``owners``, of every slot, -1 for numbers that no slot has.
         threshold: an executor whose slots are that even is left alone.
         even: how even the slots are made of one that is not.
+        nodes: the node of every slot, also of those that are gone; all on one node if not given.
+        nearby: a shard stays on its node if that leaves the busier of both slots at most so many times as busy. The
+            paper has no such rule: 1 moves shards wherever it is best.
 
     >>> loads, executors, owners = np.array([3.0, 2.0, 2.0, 1.0]), np.array([0, 0, 0, 1]), np.array([0, 1, 0])
     >>> level(np.array([0, 0, 0, 1]), loads, executors, owners).tolist()
@@ -43,7 +53,9 @@ def level(
     shards, slots = np.argsort(executors, kind="stable"), np.argsort(owners, kind="stable")
     first_shard = np.searchsorted(executors[shards], np.arange(count + 1))
     first_slot = np.searchsorted(owners[slots], np.arange(count + 1))
-    _level(result, work, owners.astype(np.int64), shards, first_shard, slots, first_slot, threshold, even)
+    places = np.zeros(len(owners), dtype=np.int64) if nodes is None else nodes.astype(np.int64)
+    slots_of = (slots, first_slot, owners.astype(np.int64), places)
+    _level(result, work, shards, first_shard, *slots_of, threshold, even, nearby)
     return result
 
 
@@ -51,13 +63,15 @@ def level(
 def _level(
     routing: Any,
     loads: Any,
-    owners: Any,
     shards: Any,
     first_shard: Any,
     slots: Any,
     first_slot: Any,
+    owners: Any,
+    nodes: Any,
     threshold: float,
     even: float,
+    nearby: float,
 ) -> None:
     totals = np.zeros(len(owners))
     for e in range(len(first_shard) - 1):
@@ -73,32 +87,22 @@ def _level(
                 totals[at] += loads[shard]
             else:
                 lost += 1
-        if lost:
-            _adopt(routing, loads, owners, totals, mine, places, lost, e)
         mean = whole / len(places)
-        if mean <= 0.0:
-            continue
-        most = places[0]
-        for place in places:
-            if totals[place] > totals[most]:
-                most = place
-        if totals[most] <= threshold * mean:
+        if lost:
+            _adopt(routing, loads, owners, nodes, totals, mine, places, lost, e, nearby * mean)
+        if mean <= 0.0 or totals[_extreme(totals, places, 1.0, nodes, -1)] <= threshold * mean:
             continue
         for _ in range(2 * len(mine)):
-            most, least = places[0], places[0]
-            for place in places:
-                if totals[place] > totals[most]:
-                    most = place
-                if totals[place] < totals[least]:
-                    least = place
+            most = _extreme(totals, places, 1.0, nodes, -1)
             if totals[most] <= even * mean:
                 break
-            best, worst = -1, totals[most]
-            for shard in mine:
-                if routing[shard] == most and loads[shard] > 0.0:
-                    after = max(totals[most] - loads[shard], totals[least] + loads[shard])
-                    if after < worst:
-                        best, worst = shard, after
+            least = _extreme(totals, places, -1.0, nodes, -1)
+            best, worst = _best(routing, loads, totals, mine, most, least)
+            if nearby > 1.0 and nodes[least] != nodes[most]:
+                close = _extreme(totals, places, -1.0, nodes, nodes[most])
+                other, after = _best(routing, loads, totals, mine, most, close)
+                if other >= 0 and after <= nearby * worst:
+                    best, least = other, close
             if best < 0:
                 break
             routing[best] = least
@@ -107,10 +111,41 @@ def _level(
 
 
 @compiled
+def _extreme(totals: Any, places: Any, sign: float, nodes: Any, node: int) -> int:
+    """The slot with most load (sign 1) or least (-1): of all, or of those on a node."""
+    found = -1
+    for place in places:
+        if (node < 0 or nodes[place] == node) and (found < 0 or sign * totals[place] > sign * totals[found]):
+            found = place
+    return int(found)
+
+
+@compiled
+def _best(routing: Any, loads: Any, totals: Any, mine: Any, most: int, least: int) -> tuple[int, float]:
+    """The shard of the most loaded slot that is best moved to another, and the larger of both loads then."""
+    best, worst = -1, totals[most]
+    for shard in mine:
+        if routing[shard] == most and loads[shard] > 0.0:
+            after = max(totals[most] - loads[shard], totals[least] + loads[shard])
+            if after < worst:
+                best, worst = shard, after
+    return int(best), float(worst)
+
+
+@compiled
 def _adopt(
-    routing: Any, loads: Any, owners: Any, totals: Any, mine: Any, places: Any, lost: int, executor: int
+    routing: Any,
+    loads: Any,
+    owners: Any,
+    nodes: Any,
+    totals: Any,
+    mine: Any,
+    places: Any,
+    lost: int,
+    executor: int,
+    enough: float,
 ) -> None:
-    """Shards whose slot is gone go to the least loaded slot, heaviest first."""
+    """Shards whose slot is gone go to the least loaded slot, heaviest first; on their node if that has room."""
     orphans = np.empty(lost, dtype=np.int64)
     n = 0
     for shard in mine:
@@ -118,11 +153,13 @@ def _adopt(
         if not (0 <= at < len(owners) and owners[at] == executor):
             orphans[n] = shard
             n += 1
-    order = np.argsort(-loads[orphans])
-    for i in order:
-        least = places[0]
-        for place in places:
-            if totals[place] < totals[least]:
-                least = place
-        routing[orphans[i]] = least
-        totals[least] += loads[orphans[i]]
+    for i in np.argsort(-loads[orphans]):
+        shard = orphans[i]
+        at = routing[shard]
+        least = _extreme(totals, places, -1.0, nodes, -1)
+        if 0 <= at < len(nodes) and nodes[at] >= 0:
+            close = _extreme(totals, places, -1.0, nodes, nodes[at])
+            if close >= 0 and totals[close] + loads[shard] <= enough:
+                least = close
+        routing[shard] = least
+        totals[least] += loads[shard]

@@ -62,20 +62,22 @@ class OperatorPlan:
 
     @classmethod
     def even(cls, shards: int, slots: int, nodes: int = 1, first: int = 0) -> OperatorPlan:
-        """Every slot the same number of neighbouring shards, slots on one node after the other."""
+        """Every slot the same number of neighbouring shards, slots on one node after the other from ``first`` on."""
         if not 1 <= slots <= shards or nodes < 1:
             raise TopologyError(f"shards={shards}, slots={slots}, nodes={nodes}: a slot needs a shard and a node")
         where = (first + np.arange(slots)) % nodes
         return cls(np.arange(shards) * slots // shards, where.astype(np.int64))
 
     @classmethod
-    def elastic(cls, shards: int, executors: int, nodes: int, room: int | None = None) -> OperatorPlan:
+    def elastic(
+        cls, shards: int, executors: int, nodes: int, room: int | None = None, first: int = 0
+    ) -> OperatorPlan:
         """Elastic executors with neighbouring shards, one after the other on the nodes, with one slot each.
 
         >>> OperatorPlan.elastic(shards=4, executors=2, nodes=2, room=3).subspaces.owners.tolist()
         [0, 1, -1]
         """
-        plan = cls.even(shards, executors, nodes)
+        plan = cls.even(shards, executors, nodes, first)
         spare = np.full(max((room or executors) - executors, 0), -1)
         owners = np.r_[np.arange(executors), spare]
         return cls(plan.routing, np.r_[plan.nodes, spare], Subspaces(plan.routing, owners, plan.nodes))

@@ -27,6 +27,9 @@ Values = npt.NDArray[np.float64]
 
 _LEAST_ROWS = 1 << 14
 
+_CATCH_UP = 5.0
+"""Seconds in which a source wants to get rid of rows that wait in front of the job."""
+
 
 @dataclass(frozen=True, eq=False)
 class Interval:
@@ -61,8 +64,9 @@ class Continuous:
     """A running simulation: ``step`` it by intervals, ``apply`` plans to it.
 
     Attributes:
-        saturating: the source sends as fast as it is let, at most at the workload's rate; time that it spends stopped
-            is lost. Otherwise rows keep the time they were due, and wait in front of the job.
+        patience: seconds that rows wait in front of the job when full queues stop the source; their latency counts from
+            when they were due. Rows that wait longer are never sent. With 0 the source just sends as fast as it is let,
+            at most at the workload's rate.
         room: slot numbers that each operator may use.
         servers: cores that share the queue of each slot: 1, as in the papers' executors.
 
@@ -84,7 +88,7 @@ class Continuous:
     timing: Timing = Timing()
     costs: Costs = Costs()
     pause: Pause = Pause.SHARD
-    saturating: bool = False
+    patience: float = np.inf
     room: int = 64
     servers: int = 1
     time: float = 0.0
@@ -159,7 +163,8 @@ class Continuous:
             self._moving,
             self._moving_count,
         )
-        self._left = (times[:0], goals[:0]) if self.saturating else (times[entered:], goals[entered:])
+        kept = max(entered, int(np.searchsorted(times, end - self.patience)))
+        self._left = times[kept:], goals[kept:]
         self.time, self.epoch = end, self.epoch + 1
         self._settle()
         return self._interval(before, len(new.times))
@@ -193,17 +198,12 @@ class Continuous:
         self._slots["speed"][first : first + self.room] = 1.0 / np.asarray(speeds, dtype=np.float64)
 
     def moved(self) -> dict[str, float]:
-        """Means over all shards that ever moved: seconds, and seconds until their pending rows were done."""
-        t = self._totals[0]
-        near, far = max(int(t["moves"]), 1), max(int(t["far_moves"]), 1)
-        return {
-            "moves": int(t["moves"]),
-            "far_moves": int(t["far_moves"]),
-            "sync": float(t["sync_seconds"]) / near,
-            "seconds": float(t["move_seconds"]) / near,
-            "far_sync": float(t["far_sync_seconds"]) / far,
-            "far_seconds": float(t["far_seconds"]) / far,
-        }
+        """Shards that ever moved, inside a node and (``far``) between nodes; their seconds, summed.
+
+        ``sync`` are those until a shard's pending rows were done and everybody knew; the rest went into sending state.
+        """
+        names = ("moves", "sync_seconds", "move_seconds", "far_moves", "far_sync_seconds", "far_seconds")
+        return {name: float(self._totals[0][name]) for name in names}
 
     def _change(self, name: str, wanted: OperatorPlan) -> None:
         place = self._places[name]
@@ -286,7 +286,7 @@ class Continuous:
             self._cumulated,
             self._random,
             self._bins,
-            self.saturating,
+            self.patience,
             1.0 / self.cluster.bandwidth if finite else 0.0,
             self.costs.queue,
             self.costs.hold,
@@ -341,7 +341,7 @@ class Continuous:
                 shards["state"].copy(),
             )
         admitted = int(after["admitted"] - before["admitted"])
-        wanted = (offered if self.saturating else admitted + len(self._left[0])) / seconds
+        wanted = offered / seconds + len(self._left[0]) / _CATCH_UP
         observation = Observation(self.time, seconds, observed, self._cores, admitted / seconds, wanted, self.epoch)
         return Interval(
             observation,

@@ -67,10 +67,10 @@ def deliver(w: World, row: int, shard: int, now: float, sender: int) -> float:
 def admit(w: World, times: Any, goals: Any, begin: int, start: float, end: float) -> int:
     """Rows of the workload enter until the tick ends or the source is stopped; the first that is left for later."""
     i = begin
-    if w.saturating:
-        # What a source that was stopped would have sent meanwhile was never made.
-        while i < len(times) and times[i] < max(start, w.totals[0].source_free):
-            i += 1
+    # What a source that is stopped cannot keep is never sent.
+    latest = start - w.patience if w.patience > 0.0 else max(start, w.totals[0].source_free)
+    while i < len(times) and times[i] < latest:
+        i += 1
     while i < len(times) and times[i] < end:
         blocked = w.totals[0].source_blocked
         if blocked != NOBODY:
@@ -84,8 +84,8 @@ def admit(w: World, times: Any, goals: Any, begin: int, start: float, end: float
         row = take(w.rows, w.totals)
         if row == NOBODY:
             break
-        now = max(times[i], start)
-        due = now if w.saturating else times[i]
+        now = max(times[i], start, w.totals[0].source_free)
+        due = times[i] if w.patience > 0.0 else now
         w.rows[row].born = due
         shard = goals[i]
         sender = w.totals[0].turn % len(w.nodes)

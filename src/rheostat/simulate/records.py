@@ -116,7 +116,7 @@ class World(NamedTuple):
         free: when each server of each slot is free.
         edges: whom operators send to, one after the other; ``cumulated``, shares of shards, cumulated.
         random: state of the random numbers; ``bins``, rows by operator and latency.
-        saturating: see ``Continuous``; ``pace``, seconds per byte of the network; the others are from ``Costs``.
+        patience: see ``Continuous``; ``pace``, seconds per byte of the network; the others are from ``Costs``.
     """
 
     free: Any
@@ -130,7 +130,7 @@ class World(NamedTuple):
     cumulated: Any
     random: Any
     bins: Any
-    saturating: bool
+    patience: float
     pace: float
     queue: int
     hold: int

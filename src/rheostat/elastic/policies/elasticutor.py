@@ -50,6 +50,9 @@ class Elasticutor:
         threshold: imbalance of an executor's slots above which shards move.
         steady: cores stay as they are while the busiest executor is within this factor of what it could be. The paper
             has no such rule: 1 decides anew in every interval.
+        uneven: how much busier than the mean the busiest slot of an executor may be and still keep up. In the paper's
+            model, M/M/k, an executor's cores share one queue, which is 1; in fact each has a queue of its own.
+        nearby: a shard stays on its node if its slots are then at most so many times as busy; 1 in the paper.
         informed: cores are placed by Algorithm 1; otherwise wherever there are any, as in the paper's naive-EC.
         reshaping: seconds between two rounds of splitting and merging executors; 0 leaves executors as they are.
     """
@@ -57,12 +60,19 @@ class Elasticutor:
     bound: float = 0.02
     locality: float = LOCALITY
     threshold: float = THRESHOLD
-    steady: float = 1.1
+    steady: float = 1.05
+    uneven: float = THRESHOLD
+    nearby: float = 1.05
     informed: bool = True
     reshaping: float = 0.0
     name: str = "elasticutor"
     pause: Pause = Pause.SHARD
     waits: Waits = Waits(rest=0.0, calm=0.0)
+
+    @classmethod
+    def published(cls, bound: float = 0.02) -> Elasticutor:
+        """As the paper has it: no rule that it does not print."""
+        return cls(bound=bound, steady=1.0, uneven=1.0, nearby=1.0, name="elasticutor-published")
 
     @classmethod
     def naive(cls, bound: float = 0.02) -> Elasticutor:
@@ -94,14 +104,11 @@ class Elasticutor:
         """Cores for every executor, their places, and balanced slots."""
         if not history.cores.sum() > 0 or not all(history.operators[n].known(p) for n, p in plan.operators.items()):
             return Proposal(reasons=("nothing was measured yet",))
-        subspaces = {name: _subspaces(part) for name, part in plan.operators.items()}
+        subspaces = {name: subspaces_of(part) for name, part in plan.operators.items()}
         reasons: list[str] = []
         if self.reshaping and int(history.time // self.reshaping) > int((history.time - 1e-9) // self.reshaping):
             subspaces = {name: self._reshaped(name, s, history, reasons) for name, s in subspaces.items()}
-        known = _executors(subspaces, history.operators)
-        current = _current(plan, subspaces)
-        allocation = self._allocate(known, current, history)
-        placement = self._place(allocation.cores, known, current, history.cores)
+        allocation, placement = self.schedule(history, plan, subspaces)
         reasons += [allocation.reason, placement.reason]
         revisions = []
         first = 0
@@ -112,7 +119,7 @@ class Elasticutor:
             )
             mine = Cores(cores.executor - first, cores.node, cores.cores)
             wanted = _slotted(part, subspaces[name], mine, placement.homes[first : first + count])
-            wanted = _levelled(wanted, history.operators[name].work(), self.threshold)
+            wanted = self._levelled(wanted, part, history.operators[name].work())
             first += count
             if not wanted.same(part):
                 action = _action(part.slots, wanted.slots)
@@ -125,13 +132,20 @@ class Elasticutor:
             else replace(STAY, reasons=tuple(reasons))
         )
 
+    def schedule(self, history: Rates, plan: Plan, subspaces: Mapping[str, Subspaces]) -> tuple[Allocation, Placement]:
+        """How many cores every executor gets, and on which nodes (section 4): what the paper times in table 3."""
+        known, current = _executors(subspaces, history.operators), _current(plan, subspaces)
+        allocation = self._allocate(known, current, history)
+        return allocation, self._place(allocation.cores, known, current, history.cores)
+
     def _allocate(self, known: Executors, current: Cores, history: Rates) -> Allocation:
         """Cores for every executor; those it has, if they are nearly as good."""
         total = int(history.cores.sum())
-        found = allocate(known.arrivals, known.services, total, self.bound, history.external)
+        services = known.services / max(self.uneven, 1.0)
+        found = allocate(known.arrivals, services, total, self.bound, history.external)
         have = current.by_executor(len(known.arrivals))
         if self.steady > 1 and have.sum() <= total and (have > 0).all():
-            load = offered_load(known.arrivals, known.services)
+            load = offered_load(known.arrivals, services)
             now, then = (load / have).max(initial=0.0), (load / np.maximum(found.cores, 1)).max(initial=0.0)
             wasted = have.sum() > self.steady * found.cores.sum() and found.met
             # Under the bound a core more does little; above it the busiest executor decides what gets through.
@@ -143,6 +157,17 @@ class Elasticutor:
     def _place(self, wanted: Ints, known: Executors, current: Cores, cores: Ints) -> Placement:
         given = cores, known.homes, current, known.state, known.traffic
         return place(wanted, *given, self.locality) if self.informed else place_naively(wanted, *given)
+
+    def _levelled(self, plan: OperatorPlan, old: OperatorPlan, work: Values) -> OperatorPlan:
+        """Shards over the slots of each executor."""
+        assert plan.subspaces is not None
+        owned = plan.subspaces
+        nodes = plan.nodes.copy()
+        gone = np.flatnonzero((nodes[: len(old.nodes)] < 0) & (old.nodes >= 0))
+        nodes[gone] = old.nodes[gone]
+        nearby = self.nearby if self.informed else 1.0
+        routing = level(plan.routing, work, owned.executors, owned.owners, self.threshold, nodes=nodes, nearby=nearby)
+        return OperatorPlan(routing, plan.nodes, owned)
 
     def _reshaped(self, name: str, subspaces: Subspaces, history: Rates, reasons: list[str]) -> Subspaces:
         """Executors split and merged; a new one begins on the node with most room, which placement finds."""
@@ -156,7 +181,7 @@ class Elasticutor:
         return Subspaces(executors, subspaces.owners, homes)
 
 
-def _subspaces(plan: OperatorPlan) -> Subspaces:
+def subspaces_of(plan: OperatorPlan) -> Subspaces:
     """Who owns which keys; every slot by itself if nothing is said."""
     if plan.subspaces is not None:
         return plan.subspaces
@@ -174,8 +199,8 @@ def _executors(subspaces: Mapping[str, Subspaces], measured: Mapping[str, Measur
             for v in (seen.demand(), seen.state, seen.traffic)
         )
         parts.append((demand, np.full(count, seen.service), state, traffic, owned.homes.astype(np.float64)))
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    return Executors(*columns[:4], homes=columns[4].astype(np.int64))
+    arrivals, services, state, traffic, homes = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Executors(arrivals, services, state, traffic, homes.astype(np.int64))
 
 
 def _current(plan: Plan, subspaces: Mapping[str, Subspaces]) -> Cores:
@@ -222,12 +247,6 @@ def _slotted(plan: OperatorPlan, owned: Subspaces, cores: Cores, homes: Ints) ->
 
 def _missing(wanted: Mapping[int, int], have: Mapping[int, int]) -> list[tuple[int, int]]:
     return [(count, have.get(key, 0)) for key, count in wanted.items()]
-
-
-def _levelled(plan: OperatorPlan, work: Values, threshold: float) -> OperatorPlan:
-    assert plan.subspaces is not None
-    routing = level(plan.routing, work, plan.subspaces.executors, plan.subspaces.owners, threshold)
-    return OperatorPlan(routing, plan.nodes, plan.subspaces)
 
 
 def _action(before: int, after: int) -> Action:

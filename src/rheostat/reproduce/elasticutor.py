@@ -1,0 +1,25 @@
+"""Elasticutor: rapid elasticity for realtime stateful stream processing, section 5 run again in the simulator."""
+
+from __future__ import annotations
+
+from rheostat.reproduce import elasticutor_exchange, elasticutor_internet, elasticutor_micro, elasticutor_scaling
+from rheostat.reproduce.claims import Claim
+from rheostat.reproduce.run import Run
+
+TITLE = "Elasticutor"
+
+
+def reproduce(run: Run) -> list[Claim]:
+    """Every figure and table of the evaluation, in the paper's order, and one decision at a larger scale."""
+    parts = (
+        elasticutor_micro.dynamics,
+        elasticutor_micro.reassignment,
+        elasticutor_scaling.data_intensity,
+        elasticutor_scaling.operational_cost,
+        elasticutor_scaling.parameters,
+        elasticutor_exchange.popular,
+        elasticutor_exchange.comparison,
+        elasticutor_exchange.scalability,
+        elasticutor_internet.decisions,
+    )
+    return [claim for part in parts for claim in part(run)]
