@@ -16,6 +16,7 @@ from rheostat import inspecting
 from rheostat.bench.commands import bench
 from rheostat.demo.app import run_demo
 from rheostat.reproduce.commands import reproduce
+from rheostat.simulate.commands import simulate
 from rheostat.state import inspection
 
 app = typer.Typer(
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.add_typer(bench, name="bench")
 app.command()(reproduce)
+app.command()(simulate)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object and nothing else.")]
 

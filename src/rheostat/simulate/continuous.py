@@ -217,6 +217,7 @@ class Continuous:
         self._make_room(len(shards))
         targets = (first_slot + wanted.routing[shards]).astype(np.int64)
         world, leaving = self._world(), shards + first_shard
+        self._totals[0]["tick"] = self.time
         if self.pause is Pause.PAIR:
             took = moves.together(world, leaving, targets, self.time)
             self.switches.append(took)

@@ -25,15 +25,19 @@ _FINEST = 1e-5  # seconds of latency in the first bin
 
 @compiled
 def sent(w: World, sender: int, taker: int, size: float, now: float) -> float:
-    """When bytes are on another node: after what waits for the sender's network and for the taker's."""
+    """When bytes are on another node: after what waits for the sender's network and for the taker's.
+
+    A node's network is busy until what was sent in this tick, and what is left from before, has gone through. When in
+    the tick it was sent does not matter, for slots do not take turns in the order of time.
+    """
     if sender == taker or sender == NOBODY or w.pace == 0.0:
         return now
-    seconds = size * w.pace
-    out = max(now, w.nodes[sender].sends) + seconds
+    seconds, begin = size * w.pace, w.totals[0].tick
+    out = max(begin, w.nodes[sender].sends) + seconds
+    there = max(begin, w.nodes[taker].takes) + seconds
     w.nodes[sender].sends = out
-    there = max(out, w.nodes[taker].takes + seconds)
     w.nodes[taker].takes = there
-    return float(there)
+    return float(max(now + seconds, out, there))
 
 
 @compiled
@@ -154,7 +158,8 @@ def leave(w: World, shard: int, now: float, sync: float) -> None:
     drained = now - w.shards[shard].asked
     ready = now + sync
     if old != new:
-        ready = sent(w, old, new, w.shards[shard].state, ready)
+        # The network is used from now on, not from the end of the synchronisation: nothing else is kept from it.
+        ready = sent(w, old, new, w.shards[shard].state, now) + sync
         w.totals[0].migrated += w.shards[shard].state
         w.totals[0].far_moves += 1
         w.totals[0].far_seconds += ready - w.shards[shard].asked
@@ -284,6 +289,7 @@ def advance(
     i = 0
     for t in range(ticks):
         begin, end = start + t * tick, start + (t + 1) * tick
+        w.totals[0].tick = begin
         for o in range(len(w.operators)):
             if w.operators[o].phase != 0:
                 restart(w, o, moving, moving_count, begin)

@@ -58,7 +58,7 @@ def together(w: World, leaving: Any, targets: Any, now: float) -> float:
         shard = leaving[i]
         old, new = w.slots[w.shards[shard].slot].node, w.slots[targets[i]].node
         if old != new:
-            ready = max(ready, sent(w, old, new, w.shards[shard].state, begin + w.pair_sync))
+            ready = max(ready, sent(w, old, new, w.shards[shard].state, now) + w.pair_sync)
             w.totals[0].migrated += w.shards[shard].state
         w.shards[shard].target = targets[i]
     for i in range(len(leaving)):

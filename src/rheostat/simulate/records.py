@@ -9,8 +9,8 @@ import numpy as np
 NOBODY = -1
 """No row, slot or operator."""
 
-BINS = 160
-"""Bins of latency, 8 for each doubling from 10 microseconds on: up to 10 seconds and far beyond."""
+BINS = 224
+"""Bins of latency, 8 for each doubling from 10 microseconds on: up to three quarters of an hour."""
 
 SLOT = np.dtype(
     [
@@ -91,6 +91,7 @@ TOTALS = np.dtype(
         ("migrated", "f8"),  # bytes of state that changed their node
         ("end_waited", "f8"),  # from birth to the end of the job, summed
         ("source_free", "f8"),
+        ("tick", "f8"),  # when the tick began
         ("move_seconds", "f8"),  # from request to arrival, by shard moved inside a node
         ("sync_seconds", "f8"),
         ("far_seconds", "f8"),  # the same between nodes

@@ -150,7 +150,7 @@ class _Log:
         rates = (seen.offered / seconds, seen.admitted / seconds, seen.end_rows / seconds)
         nodes = float(np.count_nonzero(plan.cores(self._engine.cluster.nodes)))
         rest = (quantile(seen.bins[0], 0.99), nodes, seen.remote / seconds, seen.migrated / seconds)
-        self._lines.append((self._engine.time, *rates, mean, *rest, *latencies, *slots))
+        self._lines.append((self._engine.time, seconds, *rates, mean, *rest, *latencies, *slots))
 
     def trace(self, policy: str) -> Trace:
         """All of it."""
@@ -158,16 +158,17 @@ class _Log:
         return Trace(
             policy=policy,
             time=columns[0],
-            offered=columns[1],
-            admitted=columns[2],
-            throughput=columns[3],
-            latency=columns[4],
-            p99=columns[5],
-            nodes=columns[6],
-            remote=columns[7],
-            migrated=columns[8],
-            operator_latency=dict(zip(self._names, columns[9 : 9 + count], strict=True)),
-            slots=dict(zip(self._names, columns[9 + count :], strict=True)),
+            seconds=columns[1],
+            offered=columns[2],
+            admitted=columns[3],
+            throughput=columns[4],
+            latency=columns[5],
+            p99=columns[6],
+            nodes=columns[7],
+            remote=columns[8],
+            migrated=columns[9],
+            operator_latency=dict(zip(self._names, columns[10 : 10 + count], strict=True)),
+            slots=dict(zip(self._names, columns[10 + count :], strict=True)),
             decisions=tuple(self.decisions),
             decision_seconds=np.array(self.thought),
             switches=tuple(self._engine.switches),

@@ -38,7 +38,7 @@ class Trace:
     """One run, interval by interval.
 
     Attributes:
-        time: when each interval ended.
+        time: when each interval ended; ``seconds``, how long it was.
         offered: rows per second of the workload; ``admitted``, that entered; ``throughput``, that left the job.
         latency: mean seconds from entering to leaving the job; ``p99``, of the first operator, 99 in 100 rows.
         operator_latency: mean seconds in each operator.
@@ -51,6 +51,7 @@ class Trace:
 
     policy: str
     time: Values
+    seconds: Values
     offered: Values
     admitted: Values
     throughput: Values
@@ -74,21 +75,25 @@ class Trace:
         kept: npt.NDArray[np.bool_] = self.time > warm_up + 1e-9
         return kept
 
+    def mean(self, values: Values, warm_up: float = 0.0) -> float:
+        """The mean over time of one value per interval; NaN if no interval counts."""
+        kept = self.after(warm_up)
+        return float((values[kept] * self.seconds[kept]).sum() / self.seconds[kept].sum()) if kept.any() else np.nan
+
     def mean_throughput(self, warm_up: float = 0.0) -> float:
         """Rows per second that left the job."""
-        return float(self.throughput[self.after(warm_up)].mean())
+        return self.mean(self.throughput, warm_up)
 
     def mean_latency(self, warm_up: float = 0.0) -> float:
         """Mean latency of the rows that left the job, in seconds."""
         kept = self.after(warm_up) & np.isfinite(self.latency)
-        weights = self.throughput[kept]
+        weights = self.throughput[kept] * self.seconds[kept]
         return float((self.latency[kept] * weights).sum() / weights.sum()) if weights.sum() > 0 else float("inf")
 
     def mean_slots(self, operator: str | None = None, warm_up: float = 0.0) -> float:
         """Slots in use, of one operator or of all."""
-        kept = self.after(warm_up)
         chosen = [operator] if operator else list(self.slots)
-        return float(sum(self.slots[name][kept].mean() for name in chosen))
+        return sum(self.mean(self.slots[name], warm_up) for name in chosen)
 
     def mean_success(self, operator: str | None = None) -> float:
         """Share of windows within the bound, averaged over shards: of one operator, or of the first."""
@@ -96,15 +101,14 @@ class Trace:
 
     def summary(self, warm_up: float = 0.0) -> dict[str, float]:
         """The figures that runs are compared by."""
-        kept = self.after(warm_up)
         found = {
             "throughput": self.mean_throughput(warm_up),
             "latency": self.mean_latency(warm_up),
             "p99": quantile(self.bins[0], 0.99),
             "slots": self.mean_slots(warm_up=warm_up),
-            "nodes": float(self.nodes[kept].mean()),
-            "remote_bytes_per_second": float(self.remote[kept].mean()),
-            "migrated_bytes_per_second": float(self.migrated[kept].mean()),
+            "nodes": self.mean(self.nodes, warm_up),
+            "remote_bytes_per_second": self.mean(self.remote, warm_up),
+            "migrated_bytes_per_second": self.mean(self.migrated, warm_up),
             "decisions": len(self.decisions),
             "decision_milliseconds": 1e3 * float(self.decision_seconds.mean()) if len(self.decision_seconds) else 0.0,
         }

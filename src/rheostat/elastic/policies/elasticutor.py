@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.elastic.allocation import Allocation, allocate
-from rheostat.elastic.cores import Cores
+from rheostat.elastic.cores import Cores, fill
+from rheostat.elastic.epoch_allocation import allocate_epochs
 from rheostat.elastic.executors import EVERY, reshape
 from rheostat.elastic.levelling import THRESHOLD, level
 from rheostat.elastic.measured import Measured
@@ -23,10 +24,16 @@ from rheostat.elastic.placement import THRESHOLD as LOCALITY
 from rheostat.elastic.placement import Executors, Placement, place, place_naively
 from rheostat.elastic.plan import STAY, Action, Ints, OperatorPlan, Plan, Proposal, Revision, Subspaces
 from rheostat.elastic.policy import Pause
-from rheostat.elastic.queueing import offered_load
+from rheostat.elastic.queueing import largest_rho, offered_load
 from rheostat.elastic.treat import Waits
 
 Values = npt.NDArray[np.float64]
+
+_BUSY = 0.9
+"""Load of the busiest executor's cores from which on more cores are worth a change."""
+
+_SPARE = 1.25
+"""An executor with more than this times the cores it needs gives back what it does not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +61,8 @@ class Elasticutor:
             model, M/M/k, an executor's cores share one queue, which is 1; in fact each has a queue of its own.
         nearby: a shard stays on its node if its slots are then at most so many times as busy; 1 in the paper.
         informed: cores are placed by Algorithm 1; otherwise wherever there are any, as in the paper's naive-EC.
+        overhead: seconds that an epoch costs without rows, where rows come in epochs: cores then follow the micro-batch
+            law. None for an engine without epochs, the paper's.
         reshaping: seconds between two rounds of splitting and merging executors; 0 leaves executors as they are.
     """
 
@@ -64,6 +73,7 @@ class Elasticutor:
     uneven: float = THRESHOLD
     nearby: float = 1.05
     informed: bool = True
+    overhead: float | None = None
     reshaping: float = 0.0
     name: str = "elasticutor"
     pause: Pause = Pause.SHARD
@@ -142,20 +152,28 @@ class Elasticutor:
         """Cores for every executor; those it has, if they are nearly as good."""
         total = int(history.cores.sum())
         services = known.services / max(self.uneven, 1.0)
-        found = allocate(known.arrivals, services, total, self.bound, history.external)
+        if self.overhead is not None:
+            found = allocate_epochs(known.arrivals, services, total, self.bound, self.overhead)
+        else:
+            found = allocate(known.arrivals, services, total, self.bound, history.external)
         have = current.by_executor(len(known.arrivals))
         if self.steady > 1 and have.sum() <= total and (have > 0).all():
             load = offered_load(known.arrivals, services)
             now, then = (load / have).max(initial=0.0), (load / np.maximum(found.cores, 1)).max(initial=0.0)
-            wasted = have.sum() > self.steady * found.cores.sum() and found.met
             # Under the bound a core more does little; above it the busiest executor decides what gets through.
-            good = now <= 0.9 if found.met else False
-            if not wasted and (now <= self.steady * then or good) and now < max(1.0, self.steady * then):
+            enough = now <= self._busy() if found.met else now <= self.steady * then
+            if enough and not (found.met and _idle(have, found.cores).any()):
                 return replace(found, cores=have)
         return found
 
+    def _busy(self) -> float:
+        """How busy the busiest executor may be without getting more cores."""
+        if self.overhead is None:
+            return _BUSY
+        return largest_rho(self.overhead, self.bound) or _BUSY
+
     def _place(self, wanted: Ints, known: Executors, current: Cores, cores: Ints) -> Placement:
-        given = cores, known.homes, current, known.state, known.traffic
+        given = cores, known.homes, _released(current, wanted, known.homes), known.state, known.traffic
         return place(wanted, *given, self.locality) if self.informed else place_naively(wanted, *given)
 
     def _levelled(self, plan: OperatorPlan, old: OperatorPlan, work: Values) -> OperatorPlan:
@@ -179,6 +197,28 @@ class Elasticutor:
         size = max(int(executors.max()) + 1, len(subspaces.homes))
         homes = np.r_[subspaces.homes, np.full(size - len(subspaces.homes), -1)]
         return Subspaces(executors, subspaces.owners, homes)
+
+
+def _idle(have: Ints, wanted: Ints) -> npt.NDArray[np.bool_]:
+    """Who has so many cores too many that it is worth a change to be rid of them."""
+    idle: npt.NDArray[np.bool_] = have > np.ceil(_SPARE * wanted)
+    return idle
+
+
+def _released(current: Cores, wanted: Ints, homes: Ints) -> Cores:
+    """Without the cores that executors have far too many of, remote ones first.
+
+    Algorithm 1 takes cores from those who have too many only when others want them. Whoever pays for cores wants them
+    back as well.
+    """
+    have = current.by_executor(len(wanted))
+    idle = _idle(have, wanted)
+    if not idle.any():
+        return current
+    order = np.lexsort((current.cores, current.node == homes[current.executor]))
+    executor, node, cores = current.executor[order], current.node[order], current.cores[order]
+    gives = fill(executor, cores, np.where(idle, have - wanted, 0))
+    return Cores.summed(executor, node, cores - gives)
 
 
 def subspaces_of(plan: OperatorPlan) -> Subspaces:
