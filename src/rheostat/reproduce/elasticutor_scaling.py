@@ -35,7 +35,7 @@ def one_executor(
     """One executor that has all cores of a cluster of that size, and its home on the first node."""
     nodes = max(1, cores // CORES)
     run = MicroRun(
-        Elasticutor(),
+        Elasticutor.published(),
         nodes,
         omega,
         seconds,
@@ -57,7 +57,7 @@ def one_executor(
 
 def data_intensity(run: Run) -> list[Claim]:
     """Figures 10 and 11: throughput and latency of one executor, by cost of a row and by its size."""
-    counts = (1, 8, 32, 128) if run.quick else (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    counts = (1, 8, 64) if run.quick else (1, 2, 4, 8, 16, 32, 64, 128, 256)
     costs = (1e-3, 1e-5) if run.quick else (1e-2, 1e-3, 1e-4, 1e-5)
     sizes = (128.0, 8192.0) if run.quick else (128.0, 512.0, 2048.0, 8192.0)
     cases = [("cost", c, n) for c in costs for n in counts] + [("size", s, n) for s in sizes for n in counts]
@@ -182,7 +182,7 @@ def parameters(run: Run) -> list[Claim]:
             each = MicroRun(policy, nodes, omega, seconds, warm_up, size=size, seed=run.seed)
             others[workload, policy.name] = each.trace().mean_throughput(warm_up)
         else:
-            each = MicroRun(Elasticutor(), nodes, omega, seconds, warm_up, y, z, size=size, seed=run.seed)
+            each = MicroRun(Elasticutor.published(), nodes, omega, seconds, warm_up, y, z, size=size, seed=run.seed)
             found[workload, y, z] = each.trace().mean_throughput(warm_up)
     with run.figure("fig13", "Throughput by executors and shards per executor", columns=3) as axes:
         for column, workload in enumerate(loads):

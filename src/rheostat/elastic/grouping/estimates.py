@@ -1,0 +1,64 @@
+"""What a scheduler knows of execution times: the sketches of all slots, laid out for one fast loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rheostat.elastic.grouping.hashing import Items, Multipliers, multipliers
+from rheostat.elastic.grouping.sketch import Costs, CostSketch, lightest
+from rheostat.errors import TopologyError
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """One sketch per slot, since slots may differ in speed.
+
+    >>> sketch = CostSketch.empty().updated([1, 2], [0.5, 1.0])
+    >>> Estimates.of([sketch, sketch]).cost(slot=1, item=2)
+    1.0
+
+    Attributes:
+        cells: count and estimate, by slot, row and column.
+        merged: what all slots together know.
+    """
+
+    cells: Costs
+    merged: CostSketch
+
+    @classmethod
+    def of(cls, sketches: Sequence[CostSketch]) -> Estimates:
+        """From one sketch per slot; the same sketch for every slot if they do not differ."""
+        if not sketches:
+            raise TopologyError("estimates need the sketch of one slot or more")
+        merged = sketches[0].merged(sketches[1:])
+        return cls(np.ascontiguousarray(np.stack([sketch.cells() for sketch in sketches])), merged)
+
+    def shared(self) -> Estimates:
+        """The same for every slot, from what all of them know: better where no slot is slower than another."""
+        return Estimates(np.repeat(self.merged.cells()[None], self.slots, axis=0), self.merged)
+
+    @property
+    def slots(self) -> int:
+        """How many slots there are."""
+        return len(self.cells)
+
+    @property
+    def numbers(self) -> Multipliers:
+        """Of the hash functions, which all sketches share."""
+        return multipliers(self.merged.seed, self.merged.shape[0])
+
+    def cost(self, slot: int, item: int) -> float:
+        """Estimated seconds of one execution in one slot."""
+        return float(lightest(self.numbers, self.cells[slot], int(item))[1])
+
+    def longest_first(self, items: Items) -> npt.NDArray[np.int64]:
+        """The order of the items by falling estimate, and equal items one after the other.
+
+        The second matters as much as the first: what is dealt out in this order goes to all slots alike, item by
+        item, and so does the error of an item's estimate.
+        """
+        return np.lexsort((items, -self.merged.costs(items)))
