@@ -29,3 +29,9 @@ def compiled(function: Function) -> Function:
     # A function typed at a prompt or in a docstring has no file that a cache could be kept for.
     keep = not function.__code__.co_filename.startswith("<")
     return cast(Function, numba.njit(cache=keep)(function))
+
+
+def inlined(function: Function) -> Function:
+    """The same for a function that is small and called often: it becomes a part of those that call it."""
+    keep = not function.__code__.co_filename.startswith("<")
+    return cast(Function, numba.njit(cache=keep, inline="always")(function))

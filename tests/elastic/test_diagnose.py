@@ -25,9 +25,10 @@ from rheostat.elastic.diagnose import (
     strain,
 )
 from rheostat.elastic.examine import Examination, advance, readings
+from rheostat.elastic.plan import Action
 from rheostat.elastic.queueing import mm1_sojourn
 from rheostat.elastic.readings import Metrics, Readings
-from rheostat.elastic.verdicts import Action, Diagnosis, Health, Limits
+from rheostat.elastic.verdicts import Diagnosis, Health, Limits
 from rheostat.errors import TopologyError
 
 

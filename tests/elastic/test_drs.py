@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from rheostat.elastic.drs import drs, drs_lb, fewest_slots
 from rheostat.elastic.examine import Examination, readings
+from rheostat.elastic.plan import Action
 from rheostat.elastic.queueing import mmk_sojourn
 from rheostat.elastic.readings import Readings
-from rheostat.elastic.verdicts import Action, Diagnosis, Health, Limits
+from rheostat.elastic.verdicts import Diagnosis, Health, Limits
 from tests.elastic.test_diagnose import carried_out, reading
 
 Policy = Callable[[Readings, Limits], Diagnosis]

@@ -11,16 +11,27 @@ helped, because one shard alone is too much for it, does not keep the others fro
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.elastic.plan import Action
 from rheostat.elastic.readings import Readings, Values
-from rheostat.elastic.verdicts import Action, Diagnosis, Health, Limits, Step
-
-_LONGEST = 1e9
-"""Seconds at which a projected latency is cut, to rank all overloaded slots above it."""
-
+from rheostat.elastic.verdicts import Diagnosis, Health, Limits, Step
+from rheostat.elastic.weighing import (
+    ABSURD,
+    LONGEST,
+    UNKNOWN,
+    assessed,
+    best_pair,
+    best_shift,
+    lowest_of,
+    prefixes_of,
+    strain_of,
+    strains_of,
+    worst_after,
+)
 
 WORTHWHILE = 0.05
 """Share by which a move has to lower the worse latency of its two slots: less is noise, and would go to and fro."""
@@ -33,7 +44,8 @@ def projected_latency(arrival: npt.ArrayLike, service: npt.ArrayLike, margin: fl
     [1.0, inf]
     """
     free = (1 - margin) * np.asarray(service, dtype=np.float64) - np.asarray(arrival, dtype=np.float64)
-    latency: Values = np.divide(1.0, free, out=np.full(free.shape, np.inf), where=free > 0)
+    with np.errstate(over="ignore"):  # next to nothing free is as good as nothing
+        latency: Values = np.divide(1.0, free, out=np.full(free.shape, np.inf), where=free > 0)
     return latency
 
 
@@ -46,10 +58,10 @@ def strain(arrival: npt.ArrayLike, service: npt.ArrayLike, margin: float = 0.0) 
     [0.1, 0.2, 1000000000.0, 2000000000.0]
     """
     load, room = np.asarray(arrival, dtype=np.float64), (1 - margin) * np.asarray(service, dtype=np.float64)
-    load, room = np.broadcast_arrays(load, room)
-    excess = load / np.maximum(room, 1e-9)
-    finite = np.minimum(projected_latency(load, room), _LONGEST)
-    return np.where(load < room, finite, _LONGEST * np.maximum(excess, 1.0))
+    shape = np.broadcast_shapes(load.shape, room.shape)
+    flat = (np.array(np.broadcast_to(values, shape)).ravel() for values in (load, room))
+    found: Values = strains_of(*flat).reshape(shape)
+    return found
 
 
 def health(latency: npt.ArrayLike, projected: npt.ArrayLike, limits: Limits) -> npt.NDArray[np.int64]:
@@ -68,8 +80,7 @@ def slot_arrivals(readings: Readings) -> Values:
     >>> slot_arrivals(Readings.of((0, 0, 1), (1, 2, 3), (9, 9), (0, 0))).tolist()
     [3.0, 3.0]
     """
-    place = np.searchsorted(readings.slots, readings.routing)
-    return np.bincount(place, weights=readings.arrival, minlength=len(readings.slots)).astype(np.float64)
+    return np.bincount(readings.places, weights=readings.arrival, minlength=len(readings.slots)).astype(np.float64)
 
 
 def diagnose(readings: Readings, limits: Limits) -> Diagnosis:
@@ -80,12 +91,10 @@ def diagnose(readings: Readings, limits: Limits) -> Diagnosis:
     >>> found.action.value, found.moves, found.health.name, found.projected.name
     ('balance', ((0, 1),), 'SEVERE', 'MODERATE')
     """
-    distrust = problem(readings)
+    verdict, _, each, worst, which = _assessed(readings, limits)
+    distrust = _distrust(readings, verdict)
     if distrust:
         return nothing(readings, Health.MODERATE, (f"the readings cannot be trusted: {distrust}",), feasible=True)
-    loads = slot_arrivals(readings)
-    each = health(readings.latency, projected_latency(loads, readings.service, limits.margin), limits)
-    worst = Health(int(each.max()))
     if len(readings.slots) > limits.max_slots:
         step = best_merge(readings, limits)
         why = f"{len(readings.slots)} slots are more than the limit of {limits.max_slots}"
@@ -93,8 +102,7 @@ def diagnose(readings: Readings, limits: Limits) -> Diagnosis:
     if worst == Health.SEVERE:
         return _relieved(readings, limits, each)
     if worst == Health.MODERATE:
-        slot = int(each.argmax())
-        return nothing(readings, worst, (f"no slot is severe; {described(readings, limits, slot)}",))
+        return nothing(readings, Health.MODERATE, (f"no slot is severe; {described(readings, limits, which)}",))
     return _saved(readings, limits)
 
 
@@ -104,14 +112,27 @@ def problem(readings: Readings) -> str:
     >>> problem(Readings.of((0,), (float("nan"),), (9,), (0,)))
     'some rates or latencies are negative, infinite or missing'
     """
-    if not readings.valid:
-        return readings.problem
-    measured = (readings.arrival, readings.latency, readings.service, readings.usual, readings.shard_latency)
-    if not all(np.isfinite(values).all() and (values >= 0).all() for values in measured):
-        return "some rates or latencies are negative, infinite or missing"
-    if not readings.slots or not set(readings.routing) <= set(readings.slots):
-        return "some shards are in slots of which nothing was measured"
-    return ""
+    return _distrust(readings, _assessed(readings, Limits())[0])
+
+
+def slot_health(readings: Readings, limits: Limits) -> npt.NDArray[np.int64]:
+    """The health of each slot, by its measured latency and the load it has.
+
+    >>> slot_health(Readings.of((0, 1), (900, 100), (1000, 1000), (0.5, 0.01)), Limits()).tolist()
+    [2, 0]
+    """
+    each: npt.NDArray[np.int64] = _assessed(readings, limits)[2]
+    return each
+
+
+def slot_strains(readings: Readings, limits: Limits) -> Values:
+    """The strain of each slot.
+
+    >>> slot_strains(Readings.of((0, 1), (900, 600), (1000, 1000), (0.5, 0.01)), Limits()).tolist()
+    [1125000000.0, 0.005]
+    """
+    found: Values = strains_of(slot_arrivals(readings), (1 - limits.margin) * readings.service)
+    return found
 
 
 def nothing(readings: Readings, state: Health, reasons: tuple[str, ...], feasible: bool = True) -> Diagnosis:
@@ -132,17 +153,11 @@ def best_merge(readings: Readings, limits: Limits) -> Step | None:
     count = len(readings.slots)
     if count < 2:
         return None
-    loads = slot_arrivals(readings)
-    now = strain(loads, readings.service, limits.margin)
-    sources, targets = np.divmod(np.arange(count * count), count)
-    pairs = sources != targets
-    sources, targets = sources[pairs], targets[pairs]
-    merged = strain(loads[sources] + loads[targets], readings.service[targets], limits.margin)
-    best = lowest(merged[:, None], np.column_stack([now[sources], now[targets]]))
-    source, target = int(sources[best]), int(targets[best])
-    shards = tuple(int(k) for k in np.flatnonzero(np.asarray(readings.routing) == readings.slots[source]))
-    before = float(now[source]), float(now[target])
-    return Step(shards, readings.slots[source], readings.slots[target], before, (0.0, float(merged[best])))
+    loads, rooms = slot_arrivals(readings), (1 - limits.margin) * readings.service
+    source, target, merged = best_pair(loads, rooms)
+    before = strain_of(loads[source], rooms[source]), strain_of(loads[target], rooms[target])
+    shards = tuple(np.flatnonzero(readings.places == source).tolist())
+    return Step(shards, readings.slots[source], readings.slots[target], before, (0.0, merged))
 
 
 def best_move(
@@ -161,28 +176,26 @@ def best_move(
     >>> best_move(busy, Limits(), 0) is None, best_move(busy, Limits(), 0, fresh=True).shards
     (True, (1,))
     """
-    mine = np.flatnonzero((np.asarray(readings.routing) == readings.slots[source]) & (readings.arrival > 0))
-    mine = mine[np.argsort(readings.shard_latency[mine], kind="stable")]
-    loads = slot_arrivals(readings)
-    others = np.delete(np.arange(len(readings.slots)), source)
-    targets = [_unused(readings.slots)] if fresh else [readings.slots[i] for i in others]
-    taken, speeds = (np.zeros(1), readings.usual[[source]]) if fresh else (loads[others], readings.service[others])
-    if len(mine) < 2 or not targets:
+    mine = np.flatnonzero((readings.places == source) & (readings.arrival > 0))
+    if len(mine) < 2 or not (fresh or len(readings.slots) > 1):
         return None
-    prefix = np.concatenate([[0.0], np.cumsum(readings.arrival[mine])[:-1]])
-    own = float(loads[source]), float(readings.service[source])
-    counts, left, received = best_prefix(prefix, own, taken, speeds, limits.margin)
-    now = float(strain(*own, limits.margin))
-    theirs = strain(taken, speeds, limits.margin) if not fresh else np.zeros(1)
-    enough = np.maximum(left, received) <= (1 - worthwhile) * np.maximum(now, theirs)
-    useful = np.flatnonzero((counts > 0) & enough)
-    if not len(useful):
+    mine = mine[readings.shard_latency[mine].argsort(kind="stable")]
+    loads, rooms = slot_arrivals(readings), (1 - limits.margin) * readings.service
+    own = loads[source], rooms[source]
+    prefix = np.zeros(len(mine))
+    np.cumsum(readings.arrival[mine[:-1]], out=prefix[1:])
+    if fresh:
+        taken, theirs, rooms = np.zeros(1), np.zeros(1), (1 - limits.margin) * readings.usual[[source]]
+    else:
+        others = np.arange(len(loads)) != source
+        taken, rooms = loads[others], rooms[others]
+        theirs = strains_of(taken, rooms)
+    best, count, now, left, received = best_shift(prefix, *own, taken, rooms, theirs, worthwhile)
+    if best < 0:
         return None
-    before = np.column_stack([np.full(len(targets), now), theirs])
-    best = int(useful[lowest(np.column_stack([left, received])[useful], before[useful])])
-    shards = tuple(int(k) for k in mine[: counts[best]])
-    after = float(left[best]), float(received[best])
-    return Step(shards, readings.slots[source], targets[best], (now, float(theirs[best])), after)
+    target = _unused(readings.slots) if fresh else readings.slots[best + int(best >= source)]
+    shards, before = tuple(mine[:count].tolist()), (now, float(theirs[best]))
+    return Step(shards, readings.slots[source], target, before, (left, received))
 
 
 def best_prefix(
@@ -202,20 +215,9 @@ def best_prefix(
     >>> best_prefix(loads, (5.0, 10.0), np.array([0.0, 3.0, 9.0]), np.full(3, 10.0), margin=0.0)[0].tolist()
     [2, 1, 0]
     """
-
-    def strains(counts: npt.NDArray[np.int64]) -> tuple[Values, Values]:
-        moved = prefix[counts]
-        return strain(np.maximum(source[0] - moved, 0.0), source[1], margin), strain(taken + moved, speeds, margin)
-
-    low, high = np.zeros(len(taken), dtype=np.int64), np.full(len(taken), len(prefix) - 1)
-    while (low < high).any():
-        middle = (low + high) // 2
-        left, received = strains(middle)
-        crossed = received >= left
-        low, high = np.where(crossed, low, np.minimum(middle + 1, high)), np.where(crossed, middle, high)
-    fewer = np.maximum(low - 1, 0)
-    counts = np.where(np.maximum(*strains(low)) < np.maximum(*strains(fewer)), low, fewer)
-    return counts, *strains(counts)
+    rooms = (1 - margin) * source[1], (1 - margin) * speeds
+    counts, left, received = prefixes_of(prefix, source[0], rooms[0], taken, rooms[1])
+    return counts, left, received
 
 
 def lowest(added: Values, removed: Values) -> int:
@@ -228,17 +230,7 @@ def lowest(added: Values, removed: Values) -> int:
     >>> lowest(np.array([[5.0, 4.0], [5.0, 3.0]]), np.array([[7.0, 1.0], [7.0, 1.0]]))
     1
     """
-    come, go = added.copy(), removed.copy()
-    for a in range(come.shape[1]):
-        for b in range(go.shape[1]):
-            same = come[:, a] == go[:, b]
-            come[same, a] = go[same, b] = 0.0
-    signed = np.hstack([come, -go])
-    signed = np.take_along_axis(signed, np.argsort(-np.abs(signed), axis=1, kind="stable"), axis=1)
-    rows = np.arange(len(signed))
-    for column in range(signed.shape[1]):
-        rows = rows[signed[rows, column] == signed[rows, column].min()]
-    return int(rows[0])
+    return lowest_of(added, removed, len(added))
 
 
 def concluded(
@@ -277,19 +269,38 @@ def moved(routing: Sequence[int], moves: Sequence[tuple[int, int]]) -> tuple[int
     >>> moved((0, 0, 1), [(1, 2)])
     (0, 2, 1)
     """
-    targets = dict(moves)
-    return tuple(targets.get(shard, slot) for shard, slot in enumerate(routing))
+    table = list(routing)
+    for shard, slot in moves:
+        if 0 <= shard < len(table):
+            table[shard] = slot
+    return tuple(table)
 
 
 def described(readings: Readings, limits: Limits, index: int) -> str:
     """How a slot is, in words and numbers."""
-    load = slot_arrivals(readings)[index]
-    projected = float(strain(load, readings.service[index], limits.margin))
+    load, service = float(slot_arrivals(readings)[index]), float(readings.service[index])
+    projected = strain_of(load, (1 - limits.margin) * service)
     return (
-        f"slot {readings.slots[index]} has a latency of {readings.latency[index]:.3g} s (alert at {limits.alert:g} s), "
-        f"projected {_seconds([projected])} (bound {limits.bound:g} s): {load:.4g} rows/s arrive, "
-        f"{readings.service[index]:.4g} can be served, {limits.margin:.0%} of it kept free"
+        f"slot {readings.slots[index]} has a latency of {float(readings.latency[index]):.3g} s "
+        f"(alert at {limits.alert:g} s), projected {_seconds([projected])} (bound {limits.bound:g} s): "
+        f"{load:.4g} rows/s arrive, {service:.4g} can be served, {limits.margin:.0%} of it kept free"
     )
+
+
+def _assessed(readings: Readings, limits: Limits) -> Any:
+    by_slot = readings.latency, readings.service, readings.usual
+    bounds = limits.margin, limits.alert, limits.bound
+    return assessed(readings.places, readings.arrival, *by_slot, readings.shard_latency, *bounds)
+
+
+def _distrust(readings: Readings, verdict: int) -> str:
+    if not readings.valid:
+        return readings.problem
+    if verdict == ABSURD:
+        return "some rates or latencies are negative, infinite or missing"
+    if verdict == UNKNOWN or not readings.slots:
+        return "some shards are in slots of which nothing was measured"
+    return ""
 
 
 def _saved(readings: Readings, limits: Limits) -> Diagnosis:
@@ -304,16 +315,17 @@ def _saved(readings: Readings, limits: Limits) -> Diagnosis:
 
 def _relieved(readings: Readings, limits: Limits, each: npt.NDArray[np.int64]) -> Diagnosis:
     """Some are severe: help the worst that can be helped, by another slot if that is enough, else by a new one."""
-    strains = strain(slot_arrivals(readings), readings.service, limits.margin)
+    strains = slot_strains(readings, limits)
     severe = sorted(np.flatnonzero(each == Health.SEVERE).tolist(), key=lambda i: (-strains[i], i))
     room = len(readings.slots) < limits.max_slots
     reasons: list[str] = []
     helpless: list[int] = []
     for source in severe:
         reasons.append(f"severe: {described(readings, limits, source)}")
-        other, new = best_move(readings, limits, source), best_move(readings, limits, source, fresh=True)
+        other = best_move(readings, limits, source)
         if other and _operator_health(readings, limits, other, ignored=helpless) != Health.SEVERE:
             return concluded(readings, limits, Action.BALANCE, other, reasons, feasible=not helpless)
+        new = best_move(readings, limits, source, fresh=True)
         if new and room:
             return concluded(readings, limits, Action.SCALE_OUT, new, reasons, feasible=not helpless)
         if other:
@@ -334,7 +346,7 @@ def _relieved(readings: Readings, limits: Limits, each: npt.NDArray[np.int64]) -
 
 
 def _too_heavy(readings: Readings, source: int) -> str:
-    mine = np.flatnonzero(np.asarray(readings.routing) == readings.slots[source])
+    mine = np.flatnonzero(readings.places == source)
     heaviest = int(mine[readings.arrival[mine].argmax()])
     whole = readings.arrival[mine].sum()
     return f"shard {heaviest} has {readings.arrival[heaviest]:.4g} of its {whole:.4g} rows/s, and cannot be divided"
@@ -342,31 +354,35 @@ def _too_heavy(readings: Readings, source: int) -> str:
 
 def _operator_health(readings: Readings, limits: Limits, step: Step | None, ignored: Sequence[int] = ()) -> Health:
     """The worst health of the slots that remain after a step, by their latency so far (section 3.2)."""
-    loads, service, latency = slot_arrivals(readings), readings.service, readings.latency
-    keep = np.ones(len(loads), dtype=bool)
-    keep[list(ignored)] = False
+    slots, source, target = readings.slots, -1, -1
     if step is not None:
-        amount = readings.arrival[list(step.shards)].sum()
-        source = readings.slots.index(step.source)
-        loads[source] -= amount
-        keep[source] &= any(
-            slot == step.source and shard not in set(step.shards) for shard, slot in enumerate(readings.routing)
-        )
-        if step.target in readings.slots:
-            loads[readings.slots.index(step.target)] += amount
-        else:
-            loads, keep = np.append(loads, amount), np.append(keep, True)
-            service, latency = np.append(service, readings.usual[source]), np.append(latency, 0.0)
-    each = health(latency, projected_latency(loads, service, limits.margin), limits)[keep]
-    return Health(int(each.max(initial=0)))
+        source = slots.index(step.source)
+        target = slots.index(step.target) if step.target in slots else len(slots)
+    worst = worst_after(
+        readings.places,
+        readings.arrival,
+        readings.latency,
+        readings.service,
+        readings.usual,
+        slot_arrivals(readings),
+        np.array(ignored, dtype=np.int64),
+        np.array(step.shards if step else (), dtype=np.int64),
+        source,
+        target,
+        limits.margin,
+        limits.alert,
+        limits.bound,
+    )
+    return Health(worst)
 
 
 def _unused(slots: Sequence[int]) -> int:
     """The lowest number that no slot has."""
-    return next(number for number in range(len(slots) + 1) if number not in slots)
+    taken = set(slots)
+    return next(number for number in range(len(slots) + 1) if number not in taken)
 
 
 def _seconds(strains: Sequence[float]) -> str:
     """Strains as text."""
-    parts = [f"{v:.3g} s" if v < _LONGEST else f"unbounded ({v / _LONGEST:.0%} of what fits)" for v in strains]
+    parts = [f"{v:.3g} s" if v < LONGEST else f"unbounded ({v / LONGEST:.0%} of what fits)" for v in strains]
     return " and ".join(parts)

@@ -18,16 +18,16 @@ from rheostat.elastic.diagnose import (
     best_move,
     concluded,
     described,
-    health,
     nothing,
     problem,
-    projected_latency,
-    slot_arrivals,
-    strain,
+    slot_health,
+    slot_strains,
 )
-from rheostat.elastic.queueing import mmk_sojourn
+from rheostat.elastic.plan import Action
+from rheostat.elastic.queueing import Values, offered_load
 from rheostat.elastic.readings import Readings
-from rheostat.elastic.verdicts import Action, Diagnosis, Health, Limits
+from rheostat.elastic.verdicts import Diagnosis, Health, Limits
+from rheostat.jit import compiled
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def fewest_slots(arrival: float, service: float, limits: Limits) -> Size:
     candidates = np.arange(limits.min_slots, limits.max_slots + 1)
     if not (0 <= arrival < np.inf and 0 < service < np.inf):
         return Size(limits.max_slots, np.inf, False)
-    latency = mmk_sojourn(arrival, (1 - limits.margin) * service, candidates)
+    room = (1 - limits.margin) * service
+    latency = _sojourns(float(offered_load(arrival, room)), room, limits.max_slots)[limits.min_slots - 1 :]
     feasible = bool(latency[-1] <= limits.bound)
     if np.isinf(latency[-1]):
         return Size(limits.max_slots, np.inf, False)
@@ -103,9 +104,7 @@ def drs_lb(readings: Readings, limits: Limits) -> Diagnosis:
     found = drs(readings, limits)
     if found.action != Action.NOTHING or problem(readings) or found.health != Health.SEVERE:
         return found
-    loads = slot_arrivals(readings)
-    each = health(readings.latency, projected_latency(loads, readings.service, limits.margin), limits)
-    strains = strain(loads, readings.service, limits.margin)
+    each, strains = slot_health(readings, limits), slot_strains(readings, limits)
     for source in sorted(np.flatnonzero(each == Health.SEVERE).tolist(), key=lambda i: (-strains[i], i)):
         step = best_move(readings, limits, source)
         if step is not None:
@@ -116,7 +115,7 @@ def drs_lb(readings: Readings, limits: Limits) -> Diagnosis:
 
 def _grown(readings: Readings, limits: Limits, reasons: list[str], feasible: bool) -> Diagnosis:
     """A new slot for shards of the most strained slot that has any to give."""
-    strains = strain(slot_arrivals(readings), readings.service, limits.margin)
+    strains = slot_strains(readings, limits)
     for source in np.argsort(-strains, kind="stable").tolist():
         step = best_move(readings, limits, source, fresh=True, worthwhile=0.0)
         if step is not None:
@@ -126,5 +125,18 @@ def _grown(readings: Readings, limits: Limits, reasons: list[str], feasible: boo
 
 
 def _worst(readings: Readings, limits: Limits) -> Health:
-    projected = projected_latency(slot_arrivals(readings), readings.service, limits.margin)
-    return Health(int(health(readings.latency, projected, limits).max()))
+    return Health(int(slot_health(readings, limits).max()))
+
+
+@compiled
+def _sojourns(offered: float, service: float, most: int) -> Values:
+    """Mean time in M/M/k for 1, 2, ... servers: ``mmk_sojourn``, with one step of Erlang's recursion for each k."""
+    times, blocked = np.full(most, np.inf), 1.0
+    for k in range(1, most + 1):
+        flow = offered * blocked
+        blocked = flow / (k + flow)
+        free = (k - offered) * service
+        if free > 0:
+            waiting = k * blocked / ((k - offered) + offered * blocked)
+            times[k - 1] = waiting / free + 1.0 / service
+    return times

@@ -11,7 +11,6 @@ there as well. These are made for all executors at once with array operations; t
 
 from __future__ import annotations
 
-import heapq
 import math
 from dataclasses import dataclass
 
@@ -20,8 +19,9 @@ import numpy.typing as npt
 
 from rheostat.elastic.allocation import Allocation, Counts, allocate, share
 from rheostat.elastic.cores import Cores, clean, fill, migration, sums, whole
+from rheostat.elastic.market import settle
 from rheostat.elastic.queueing import Values
-from rheostat.elastic.trading import Board, trade
+from rheostat.elastic.trading import Board
 
 THRESHOLD = 512 * 1024.0
 """Bytes per second and core above which an executor stays at home: the paper's value."""
@@ -145,7 +145,7 @@ def place(
     board = Board(kept, where, goal, available)
     board.leave_surplus(returns)
     board.move_for_free(intensity, stays)
-    trade(board, sizes, intensity, stays)
+    board.trade(sizes, intensity, stays)
     board.come_home(returns)
     return _outcome(kept, board.cores(), where, asked, sizes, flows, phi)
 
@@ -190,10 +190,12 @@ def _kept(current: Cores, nodes: Counts, homes: Counts, intensity: Values) -> Co
     known = (
         (current.executor >= 0) & (current.executor < len(homes)) & (current.node >= 0) & (current.node < len(nodes))
     )
-    executor, node, cores = current.executor[known], current.node[known], current.cores[known]
-    order = np.lexsort((executor, -intensity[executor], node != homes[executor]))
-    executor, node, cores = executor[order], node[order], np.maximum(cores[order], 0)
-    return Cores.summed(executor, node, fill(node, cores, nodes))
+    executor, node, cores = current.executor[known], current.node[known], np.maximum(current.cores[known], 0)
+    crowded = np.flatnonzero((sums(node, cores, len(nodes)) > nodes)[node])
+    who = executor[crowded]
+    crowded = crowded[np.lexsort((who, -intensity[who], node[crowded] != homes[who]))]
+    cores[crowded] = fill(node[crowded], cores[crowded], nodes)
+    return Cores.summed(executor, node, cores)
 
 
 def _homes(homes: Counts, nodes: Counts, kept: Cores, wanted: Counts) -> Counts:
@@ -212,14 +214,13 @@ def _homes(homes: Counts, nodes: Counts, kept: Cores, wanted: Counts) -> Counts:
     order = np.lexsort((-kept.node[mine], kept.cores[mine]))
     found[kept.executor[mine][order]] = kept.node[mine][order]
     there[kept.executor[mine]] = True
-    room = [(-r, node) for node, r in enumerate((nodes - sums(found[there], wanted[there], len(nodes))).tolist())]
-    room = [(r, node) for r, node in room if nodes[node] > 0]
-    heapq.heapify(room)
-    left = np.flatnonzero(~there)
-    for executor in left[np.argsort(-wanted[left], kind="stable")].tolist() if room else ():
-        used, node = room[0]
-        found[executor] = node
-        heapq.heapreplace(room, (used + max(int(wanted[executor]), 1), node))
+    left, size = np.flatnonzero(~there), len(nodes)
+    left = left[np.argsort(-wanted[left], kind="stable")]
+    alive = np.flatnonzero(nodes)
+    room = nodes - sums(found[there], wanted[there], size)
+    if len(alive):
+        # A sorted array is a heap.
+        found[left] = settle(np.sort(-room[alive] * size + alive), size, wanted[left])
     return found
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-EWMA_WEIGHT = 1 / 8
-"""Share of a new service rate in the mean, as TCP smooths round trips (section 4.2)."""
-
-_FASTEST = 1e12
-"""Rows per second that nothing reaches: a useful time that implies more was not measured but mistaken."""
+from rheostat.elastic.counting import rate_after
+from rheostat.elastic.tables import Places, places_of
+from rheostat.errors import TopologyError
 
 Values = npt.NDArray[np.float64]
 
@@ -25,15 +24,15 @@ class Metrics:
         time: when the interval ended, in seconds on any clock that does not go back.
         arrived: rows that ever arrived, by shard.
         completed: rows that were ever completed, by shard.
-        useful: seconds spent in deserialising, processing and serialising in this interval, by slot.
+        useful: seconds spent in deserialising, processing and serialising in this interval, by the number of the slot.
         routing: the slot that every shard had in this interval.
     """
 
     time: float
     arrived: Sequence[float] | Values
     completed: Sequence[float] | Values
-    useful: Mapping[int, float]
-    routing: tuple[int, ...]
+    useful: Mapping[int, float] | Values
+    routing: tuple[int, ...] | Places
 
 
 @dataclass(frozen=True)
@@ -58,16 +57,8 @@ class Rate:
         >>> Rate().after(100, 0.5, True, 1.0).after(300, 1.0, True, 1.0).mean  # 200, then 7/8 of it and 1/8 of 300
         212.5
         """
-        if np.isnan(done):
-            return self
-        if done == 0:
-            spent = 0.0 if np.isnan(useful) else useful
-            return replace(self, useful=self.useful + spent, stalled=self.stalled + seconds if waiting else 0.0)
-        sample = done / (self.useful + useful) if self.useful + useful > 0 else np.nan
-        if not sample < _FASTEST:
-            return replace(self, useful=0.0, stalled=0.0)
-        mean = (1 - EWMA_WEIGHT) * self.mean + EWMA_WEIGHT * sample if self.measured else sample
-        return Rate(mean, True)
+        now = self.mean, self.measured, self.useful, self.stalled
+        return Rate(*rate_after(*now, float(done), float(useful), waiting, float(seconds)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +88,13 @@ class Readings:
     blind: tuple[int, ...] = ()
     problem: str = ""
 
+    def __post_init__(self) -> None:
+        shards, slots = len(self.routing), len(self.slots)
+        if not (len(self.arrival) == len(self.shard_latency) == len(self.backlog) == shards):
+            raise TopologyError(f"readings of {shards} shards need a rate, a latency and a backlog for each of them")
+        if not (len(self.latency) == len(self.service) == len(self.usual) == slots):
+            raise TopologyError(f"readings of {slots} slots need a latency and a service rate for each of them")
+
     @classmethod
     def of(
         cls,
@@ -124,6 +122,11 @@ class Readings:
             shard_latency=np.zeros(shards) if shard_latency is None else np.array(shard_latency, dtype=np.float64),
             backlog=np.zeros(shards),
         )
+
+    @cached_property
+    def places(self) -> Places:
+        """The place in ``slots`` of every shard's slot; -1 if it is not among them."""
+        return places_of(self.routing, self.slots)
 
     @property
     def valid(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.jit import compiled
+from rheostat.jit import compiled, inlined
 from rheostat.simulate.queues import give, pop, push, take
 from rheostat.simulate.randomness import exponential, uniform
 from rheostat.simulate.records import BINS, NOBODY, World
@@ -23,7 +23,7 @@ from rheostat.simulate.records import BINS, NOBODY, World
 _FINEST = 1e-5  # seconds of latency in the first bin
 
 
-@compiled
+@inlined
 def sent(w: World, sender: int, taker: int, size: float, now: float) -> float:
     """When bytes are on another node: after what waits for the sender's network and for the taker's.
 
@@ -40,7 +40,7 @@ def sent(w: World, sender: int, taker: int, size: float, now: float) -> float:
     return float(max(now + seconds, out, there))
 
 
-@compiled
+@inlined
 def deliver(w: World, row: int, shard: int, now: float, sender: int) -> float:
     """Bring a row to the slot of its shard, or to those who wait for that shard; until when the sender has to wait."""
     size = w.operators[w.shards[shard].operator].row_bytes
@@ -143,12 +143,13 @@ def emit(w: World, operator: int, slot: int, origin: int, done: float, born: flo
                 w.slots[slot].blocked = w.shards[shard].slot
 
 
-@compiled
+@inlined
 def bin_of(latency: float) -> int:
-    """The bin of latencies that one belongs to."""
-    if latency <= _FINEST:
+    """The bin of latencies that one belongs to: eight of equal width for each doubling."""
+    if latency < _FINEST:
         return 0
-    return min(int(8.0 * math.log2(latency / _FINEST)) + 1, BINS - 1)
+    part, doublings = math.frexp(latency / _FINEST)
+    return min(8 * (doublings - 1) + int(16.0 * part - 8.0) + 1, BINS - 1)
 
 
 @compiled

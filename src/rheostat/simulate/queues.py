@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rheostat.jit import compiled
+from rheostat.jit import inlined
 from rheostat.simulate.records import NOBODY
 
 
-@compiled
+@inlined
 def take(rows: Any, totals: Any) -> int:
     """A row that is not in use; NOBODY if there is none."""
     row = totals[0].free_row
@@ -18,7 +18,7 @@ def take(rows: Any, totals: Any) -> int:
     return int(row)
 
 
-@compiled
+@inlined
 def give(rows: Any, totals: Any, row: int) -> None:
     """Return a row that is done."""
     rows[row].next = totals[0].free_row
@@ -26,7 +26,7 @@ def give(rows: Any, totals: Any, row: int) -> None:
     totals[0].free_rows += 1
 
 
-@compiled
+@inlined
 def push(rows: Any, queues: Any, queue: int, row: int) -> None:
     """Append a row to a queue; slots have one, and shards while they move."""
     rows[row].next = NOBODY
@@ -38,7 +38,7 @@ def push(rows: Any, queues: Any, queue: int, row: int) -> None:
     queues[queue].length += 1
 
 
-@compiled
+@inlined
 def pop(rows: Any, queues: Any, queue: int) -> int:
     """Take the first row of a queue that has one."""
     row = queues[queue].head

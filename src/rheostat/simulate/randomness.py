@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.jit import compiled
+from rheostat.jit import inlined
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -15,7 +15,7 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _TINY = 2.0**-53
 
 
-@compiled
+@inlined
 def uniform(state: Any) -> float:
     """A number from 0 to below 1: the SplitMix64 generator, which has one word of state and no weak seeds.
 
@@ -31,7 +31,7 @@ def uniform(state: Any) -> float:
     return float(z >> np.uint64(11)) * _TINY
 
 
-@compiled
+@inlined
 def exponential(state: Any) -> float:
     """A number with an exponential distribution of mean 1."""
     return -math.log1p(-uniform(state))

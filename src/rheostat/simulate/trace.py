@@ -12,7 +12,7 @@ from rheostat.simulate.records import BINS
 
 Values = npt.NDArray[np.float64]
 
-_EDGES = np.r_[0.0, 1e-5 * 2.0 ** (np.arange(BINS - 1) / 8)]
+_EDGES = np.r_[0.0, 1e-5 * 2.0 ** (np.arange(BINS - 1) // 8) * (1 + np.arange(BINS - 1) % 8 / 8)]
 """Where the bins of latency begin."""
 
 

@@ -60,6 +60,7 @@ class Elasticutor:
         uneven: how much busier than the mean the busiest slot of an executor may be and still keep up. In the paper's
             model, M/M/k, an executor's cores share one queue, which is 1; in fact each has a queue of its own.
         nearby: a shard stays on its node if its slots are then at most so many times as busy; 1 in the paper.
+        release: executors give back cores that they do not need. In the paper they keep them until others do.
         informed: cores are placed by Algorithm 1; otherwise wherever there are any, as in the paper's naive-EC.
         overhead: seconds that an epoch costs without rows, where rows come in epochs: cores then follow the micro-batch
             law. None for an engine without epochs, the paper's.
@@ -72,6 +73,7 @@ class Elasticutor:
     steady: float = 1.05
     uneven: float = THRESHOLD
     nearby: float = 1.05
+    release: bool = True
     informed: bool = True
     overhead: float | None = None
     reshaping: float = 0.0
@@ -82,7 +84,7 @@ class Elasticutor:
     @classmethod
     def published(cls, bound: float = 0.02) -> Elasticutor:
         """As the paper has it: no rule that it does not print."""
-        return cls(bound=bound, steady=1.0, uneven=1.0, nearby=1.0, name="elasticutor-published")
+        return cls(bound=bound, steady=1.0, uneven=1.0, nearby=1.0, release=False, name="elasticutor-published")
 
     @classmethod
     def naive(cls, bound: float = 0.02) -> Elasticutor:
@@ -173,7 +175,8 @@ class Elasticutor:
         return largest_rho(self.overhead, self.bound) or _BUSY
 
     def _place(self, wanted: Ints, known: Executors, current: Cores, cores: Ints) -> Placement:
-        given = cores, known.homes, _released(current, wanted, known.homes), known.state, known.traffic
+        kept = _released(current, wanted, known.homes) if self.release else current
+        given = cores, known.homes, kept, known.state, known.traffic
         return place(wanted, *given, self.locality) if self.informed else place_naively(wanted, *given)
 
     def _levelled(self, plan: OperatorPlan, old: OperatorPlan, work: Values) -> OperatorPlan:

@@ -103,8 +103,7 @@ class DrsLb(StreamSwitch):
 
 
 def _metrics(time: float, seen: OperatorObservation) -> Metrics:
-    useful = {slot: float(seen.useful[slot]) for slot in seen.plan.used.tolist() if slot < len(seen.useful)}
-    return Metrics(time, seen.arrived, seen.completed, useful, tuple(seen.plan.routing.tolist()))
+    return Metrics(time, seen.arrived, seen.completed, seen.useful, seen.plan.routing)
 
 
 def _revised(
