@@ -72,7 +72,6 @@ def test_each_series_has_its_own_colour(tmp_path: Path) -> None:
     assert len(set(COLOURS)) == len(COLOURS)
 
 
-@pytest.mark.xfail(strict=True, reason="the blue and the red, first and fifth, have the same lightness")
 def test_colours_are_told_apart_in_print() -> None:
     """In grey only lightness is left, of which 2 of 100 is about the least that shows (CIE 1976)."""
     rgb = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in COLOURS])

@@ -13,7 +13,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-COLOURS = ("#2b6cb0", "#dd6b20", "#2f855a", "#805ad5", "#c53030", "#4a5568", "#b7791f", "#0987a0")
+COLOURS = ("#2b6cb0", "#e27024", "#30885c", "#805ad5", "#b02a2a", "#4a5568", "#bb7b20", "#0a8fa9")
 """One colour per series, told apart also by people who see fewer colours, and in print."""
 
 _STYLE: Any = {

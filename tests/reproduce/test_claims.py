@@ -65,6 +65,5 @@ def test_two_claims_with_the_same_note_have_two_numbers() -> None:
     assert text.count("[1]") == text.count("[2]") == 1
 
 
-@pytest.mark.xfail(strict=True, reason="a cell with two lines ends its row")
 def test_a_cell_of_two_lines_stays_in_its_row() -> None:
     assert len(to_markdown([claim(ours="3 x\n4 x")]).splitlines()) == 3

@@ -131,7 +131,6 @@ def shown(claim: Claim) -> str:
     return text.getvalue()
 
 
-@pytest.mark.xfail(strict=True, reason="what is in square brackets is taken for a style, and left out")
 def test_square_brackets_are_shown() -> None:
     """Only what begins with a small letter is lost: E[T] is not, units are."""
     text = shown(Claim("a", "E[T] stays below T_max", "[low]", "1 [ms]", True, "for [most] of the time"))
@@ -139,7 +138,6 @@ def test_square_brackets_are_shown() -> None:
         assert part in text
 
 
-@pytest.mark.xfail(strict=True, reason="an opening tag with a slash ends a style that was never begun")
 def test_a_slash_in_square_brackets_is_no_error() -> None:
     assert "rows [/s]" in shown(Claim("a", "throughput in rows [/s]", "1", "2", True))
 

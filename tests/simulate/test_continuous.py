@@ -55,7 +55,6 @@ def test_a_row_goes_through_two_operators_within_a_tick() -> None:
     assert seen.end_waited == exact(0.014 + 0.023)
 
 
-@pytest.mark.xfail(strict=True, reason="the row that is there waits for one of another sender that is still on its way")
 def test_rows_of_two_senders_are_served_as_they_arrive() -> None:
     """Slot 0 sends at 8 ms, slot 1 at 2 ms; both rows find the next operator idle, and take 1 ms there."""
     job = Job((Operator("a", 2, 0.001), Operator("b", 2, 0.001, inputs=("a",))))
@@ -112,16 +111,12 @@ def test_an_observation_stays_as_it_was_when_the_engine_goes_on() -> None:
     assert (first.bins == before[2]).all()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="all of a row's cost counts as worked in the interval in which its service began"
-)
 def test_no_slot_works_longer_than_the_interval() -> None:
     """A row of one second in intervals of a tenth: a tenth of useful time in each of ten."""
     running = engine([(0.0, 0)], slots_of(0), cost=1.0)
     assert [float(i.observation.operators["work"].useful[0]) for i in steps(running, 4)] == pytest.approx([0.1] * 4)
 
 
-@pytest.mark.xfail(strict=True, reason="a row is counted as completed when its service begins")
 def test_a_row_is_completed_when_it_is_done() -> None:
     """A row of one second that arrives at once is not completed before a second is over."""
     running = engine([(0.0, 0)], slots_of(0), cost=1.0, interval=0.5)
@@ -142,10 +137,7 @@ def test_the_same_seed_is_the_same_run() -> None:
 # Time
 
 
-LOST = pytest.mark.xfail(strict=True, reason="rows that come after the last of three ticks of 30 ms are never sent")
-
-
-@pytest.mark.parametrize("patience", [np.inf, pytest.param(0.0, marks=LOST)])
+@pytest.mark.parametrize("patience", [np.inf, 0.0])
 def test_an_interval_that_is_no_multiple_of_the_tick_is_simulated_whole(patience: float) -> None:
     """95 rows a second of 10 ms each are 95 % of what a slot can do. Or else such a timing is to be refused."""
     work = Constant(95.0, [1.0], poisson=False)
@@ -156,7 +148,6 @@ def test_an_interval_that_is_no_multiple_of_the_tick_is_simulated_whole(patience
     assert sum(done(seen)) == pytest.approx(95 * 30, rel=0.01)
 
 
-@pytest.mark.xfail(strict=True, reason="a tick brings at most one queue full of rows, whatever the slot could do in it")
 def test_a_slot_that_is_half_busy_holds_nobody_back() -> None:
     """50,000 rows a second of 10 microseconds each: 500 in a tick of 10 ms, though at no time more than a few wait."""
     plan = Plan({"work": OperatorPlan.even(8, 1)}, 1)
@@ -291,9 +282,6 @@ def bad(plan: OperatorPlan, **more: Any) -> Any:
         pytest.param(bad(slots_of(0, 1, nodes=[0, -1])), id="a slot that is not there"),
         pytest.param(bad(slots_of(*range(8)), room=4), id="more slots than there is room for"),
     ],
-)
-@pytest.mark.xfail(
-    strict=True, raises=(IndexError, pytest.fail.Exception), reason="compiled code would read beyond its arrays"
 )
 def test_a_plan_to_begin_with_is_checked(make: Any) -> None:
     with pytest.raises(TopologyError):

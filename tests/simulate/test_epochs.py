@@ -154,7 +154,6 @@ def test_the_same_seed_is_the_same_run() -> None:
     assert run(1) != run(2)
 
 
-@pytest.mark.xfail(strict=True, reason="rows that arrive while an epoch runs are not counted before the next one ends")
 def test_rows_that_have_arrived_and_wait_are_counted_as_arrived() -> None:
     """At the end of an epoch of 0.4 s at 10,000 rows a second about 4000 rows wait for the next."""
     running = epochs(10_000.0, 1e-4)
@@ -163,7 +162,6 @@ def test_rows_that_have_arrived_and_wait_are_counted_as_arrived() -> None:
     assert (seen.arrived - seen.completed).sum() == pytest.approx(4000, rel=0.2)
 
 
-@pytest.mark.xfail(strict=True, reason="parts of rows are waited for, but not counted as done")
 def test_rows_that_spread_over_many_shards_are_still_rows() -> None:
     """250 rows an epoch over 1000 shards downstream: a quarter of a row each, every one after half a second or so."""
     weights = np.ones(1000)
@@ -234,13 +232,11 @@ def test_a_plan_that_cannot_be_is_refused() -> None:
     assert running.plan.operators["work"].slots == 2
 
 
-@pytest.mark.xfail(strict=True, reason="a shard without a slot costs nothing, and nobody says a word")
 def test_a_plan_to_begin_with_is_checked() -> None:
     with pytest.raises(TopologyError):
         epochs(plan=slots_of(*[0] * 7, 1, nodes=[0, -1]))
 
 
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="operators that a plan does not name are forgotten")
 def test_operators_that_a_plan_does_not_name_stay_as_they_are() -> None:
     """As in the continuous engine."""
     job = Job((Operator("a", 4, 1e-4), Operator("b", 4, 1e-4, inputs=("a",))))

@@ -13,8 +13,8 @@ from rheostat.simulate.kernel import bin_of
 from rheostat.simulate.records import BINS
 from rheostat.simulate.trace import Trace, quantile
 
-WIDTH = 2 ** (1 / 8)
-"""Of a bin: where the next one begins over where it begins."""
+WIDTH = 9 / 8
+"""Of the widest bin: where the next one begins over where it begins."""
 
 
 def binned(latencies: Any) -> Any:
@@ -26,9 +26,10 @@ def binned(latencies: Any) -> Any:
 def test_a_latency_is_within_its_bin(latency: float) -> None:
     place = bin_of(latency)
     assert 0 <= place < BINS
-    if latency > 1e-5:
-        low = 1e-5 * WIDTH ** (place - 1)
-        assert low * (1 - 1e-9) <= latency <= low * WIDTH * (1 + 1e-9)
+    if latency >= 1e-5:
+        doublings, part = divmod(place - 1, 8)
+        low, width = 1e-5 * 2**doublings * (1 + part / 8), 1e-5 * 2**doublings / 8
+        assert low * (1 - 1e-9) <= latency <= (low + width) * (1 + 1e-9)
     else:
         assert place == 0
 
@@ -53,7 +54,7 @@ def test_without_rows_there_is_no_quantile() -> None:
 
 
 def test_latencies_of_nothing_are_in_the_first_bin() -> None:
-    assert bin_of(0.0) == bin_of(1e-5) == 0
+    assert bin_of(0.0) == bin_of(0.9e-5) == 0
     assert quantile(binned([0.0]), 0.5) <= 1e-5
 
 

@@ -48,7 +48,7 @@ def to_markdown(claims: Sequence[Claim]) -> str:
     for c in claims:
         mark = f" [{noted.index(c) + 1}]" if c.note else ""
         cells = (c.claim + mark, c.paper, c.ours, "yes" if c.holds else "**no**")
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |")
     if noted:
         lines += ["", *(f"{number}. {c.note}" for number, c in enumerate(noted, start=1))]
     return "\n".join(lines)

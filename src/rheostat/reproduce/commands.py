@@ -9,6 +9,7 @@ from typing import Annotated, cast
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -73,9 +74,8 @@ def show(title: str, claims: list[Claim], console: Console) -> None:
         table.add_column(column)
     for claim in claims:
         holds = "[green]yes[/green]" if claim.holds else "[red]no[/red]"
-        table.add_row(
-            claim.claim + (f"\n[dim]{claim.note}[/dim]" if claim.note else ""), claim.paper, claim.ours, holds
-        )
+        note = f"\n[dim]{escape(claim.note)}[/dim]" if claim.note else ""
+        table.add_row(escape(claim.claim) + note, escape(claim.paper), escape(claim.ours), holds)
     console.print(table)
 
 

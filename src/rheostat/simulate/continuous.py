@@ -20,7 +20,7 @@ from rheostat.errors import TopologyError
 from rheostat.simulate import moves
 from rheostat.simulate.job import Cluster, Costs, Job, Timing
 from rheostat.simulate.kernel import advance
-from rheostat.simulate.records import BINS, NOBODY, NODE, OPERATOR, ROW, SHARD, SLOT, TOTALS, World
+from rheostat.simulate.records import BINS, LATE, NOBODY, NODE, OPERATOR, ROW, SHARD, SLOT, TOTALS, World
 from rheostat.workloads.arrivals import Workload
 
 Values = npt.NDArray[np.float64]
@@ -41,9 +41,8 @@ class Interval:
         done: rows completed, by operator and shard; ``waited``, their latencies summed.
         bins: completed rows by operator and bin of latency.
         end_rows: rows that reached the end of the job; ``end_waited``, seconds since they entered, summed.
-        oldest: for every operator and shard, when the longest waiting row arrived; NaN if none waits.
-        queued: rows that wait, by operator.
         remote: bytes that went between executors and their remote slots; ``migrated``, bytes of state moved.
+        switching: seconds that slots stood still for changes, summed.
     """
 
     observation: Observation
@@ -105,10 +104,12 @@ class Continuous:
         count = len(self.job.operators)
         self._slots: Any = np.zeros(self.room * count, dtype=SLOT)
         self._slots["operator"] = np.repeat(np.arange(count), self.room)
-        for name in ("head", "tail", "blocked"):
+        for name in ("head", "tail", "first", "last", "blocked"):
             self._slots[name] = NOBODY
         self._slots["speed"], self._slots["servers"] = 1.0, self.servers
         self._free = np.zeros((len(self._slots), self.servers))
+        self._late: Any = np.zeros((len(self._slots), self.servers), dtype=LATE)
+        self._late["shard"] = NOBODY
         total = int(self._operators["shards"].sum())
         self._shards: Any = np.zeros(total, dtype=SHARD)
         for name in ("head", "tail", "target"):
@@ -131,8 +132,17 @@ class Continuous:
         self._speeds = np.ones(self.cluster.nodes)
         self._speeds[: len(self.cluster.speeds)] = self.cluster.speeds
         self._places = {o.name: place for place, o in enumerate(self.job.operators)}
+        if set(self.plan.operators) != set(self._places):
+            raise TopologyError(f"the plan has operators {sorted(self.plan.operators)}, the job {sorted(self._places)}")
         for name, plan in self.plan.operators.items():
-            self._place(self._places[name], plan)
+            place = self._places[name]
+            self._check(name, plan)
+            self._place(place, plan)
+            self._shards["slot"][self._span(place)] = place * self.room + plan.routing
+        self._before = self._totals[0].copy()
+        # A tick is short against the time that a full queue lasts, or it would hold back slots that are half idle.
+        lasts = self.costs.queue * min(o.cost for o in self.job.operators) / 4
+        self._ticks = max(self.timing.ticks, int(np.ceil(self.timing.interval / lasts)))
         self._settled = np.ones(count, dtype=bool)
         self._fan_out = _fan_out(self.job)
 
@@ -144,7 +154,6 @@ class Continuous:
     def step(self) -> Interval:
         """One interval."""
         self._begin_waiting()
-        before = self._totals[0].copy()
         self._shards["done"], self._shards["waited"], self._slots["useful"] = 0, 0.0, 0.0
         self._bins[:] = 0
         end = self.time + self.timing.interval
@@ -158,8 +167,8 @@ class Continuous:
             times,
             goals,
             self.time,
-            self.timing.tick,
-            self.timing.ticks,
+            self.timing.interval / self._ticks,
+            self._ticks,
             self._moving,
             self._moving_count,
         )
@@ -167,21 +176,35 @@ class Continuous:
         self._left = times[kept:], goals[kept:]
         self.time, self.epoch = end, self.epoch + 1
         self._settle()
+        before, self._before = self._before, self._totals[0].copy()
         return self._interval(before, len(new.times))
 
     def apply(self, plan: Plan) -> None:
-        """Begin to make a plan real; operators that are in the middle of a change finish that first."""
-        for name, wanted in plan.operators.items():
-            place = self._places[name]
-            if self.busy(name) or wanted.same(self.plan.operators[name]):
-                continue
-            wanted.check(self.job.operators[place].shards, self.cluster.nodes)
-            if len(wanted.nodes) > self.room:
-                raise TopologyError(f"operator {name!r}: a plan numbers {len(wanted.nodes)} slots, room={self.room}")
-            if self.pause is Pause.PAIR and self.costs.start > 0 and wanted.slots > self.plan.operators[name].slots:
-                self._waiting.append(moves.Waiting(self.time + self.costs.start, name, wanted))
+        """Begin to make a plan real: all of it, or nothing while an operator that it changes is still changing."""
+        wanted = {n: p for n, p in plan.operators.items() if not p.same(self.plan.operators[n])}
+        for name, part in wanted.items():
+            self._check(name, part)
+            self._check_numbers(name, part)
+        if any(self.busy(name) for name in wanted):
+            return
+        for name, part in wanted.items():
+            if self.pause is Pause.PAIR and self.costs.start > 0 and part.slots > self.plan.operators[name].slots:
+                self._waiting.append(moves.Waiting(self.time + self.costs.start, name, part))
             else:
-                self._change(name, wanted)
+                self._change(name, part)
+
+    def _check(self, name: str, plan: OperatorPlan) -> None:
+        plan.check(self.job.operators[self._places[name]].shards, self.cluster.nodes)
+        if len(plan.nodes) > self.room:
+            raise TopologyError(f"operator {name!r}: a plan numbers {len(plan.nodes)} slots, room={self.room}")
+
+    def _check_numbers(self, name: str, plan: OperatorPlan) -> None:
+        """Slots keep their numbers: one that is to be on another node is another slot."""
+        old = self.plan.operators[name].nodes[: len(plan.nodes)]
+        new = plan.nodes[: len(old)]
+        if ((old >= 0) & (new >= 0) & (old != new)).any():
+            slot = int(np.flatnonzero((old >= 0) & (new >= 0) & (old != new))[0])
+            raise TopologyError(f"operator {name!r}: slot {slot} cannot go to another node; give it another number")
 
     def busy(self, operator: str) -> bool:
         """Whether an operator is in the middle of a change."""
@@ -253,8 +276,6 @@ class Continuous:
         self._slots["home"][first + used] = homes
         if self.cluster.speeds:
             self._slots["speed"][first + used] = 1.0 / self._speeds[plan.nodes[used]]
-        if self.epoch == 0:
-            self._shards["slot"][self._span(place)] = first + plan.routing
 
     def _begin_waiting(self) -> None:
         due = [w for w in self._waiting if w.time <= self.time + 1e-9]
@@ -277,6 +298,7 @@ class Continuous:
         finite = np.isfinite(self.cluster.bandwidth)
         return World(
             self._free,
+            self._late,
             self._slots,
             self._shards,
             self._rows,

@@ -69,8 +69,13 @@ class Epochs:
             )
         if not (self.overhead >= 0 and self.task >= 0 and self.overhead + self.trigger + self.task > 0):
             raise TopologyError(f"overhead={self.overhead}, task={self.task}: an epoch takes some time")
+        if set(self.plan.operators) != {o.name for o in self.job.operators}:
+            raise TopologyError(f"the plan has operators {sorted(self.plan.operators)}, not those of the job")
+        for operator in self.job.operators:
+            self.plan.operators[operator.name].check(operator.shards, self.cluster.nodes)
         self._random = np.random.default_rng(self.seed)
         self._taken = 0.0  # rows that arrived before this time have been taken
+        self._known, self._waiting = 0.0, np.zeros(self.workload.shards)  # rows that arrived since, until this time
         self._counts = {o.name: np.zeros(o.shards) for o in self.job.operators}
         self._cores = np.full(self.cluster.nodes, self.cluster.cores, dtype=np.int64)
         self._speeds = np.ones(self.cluster.nodes)
@@ -87,7 +92,7 @@ class Epochs:
         """One epoch."""
         begin = max(self.time, self._taken + self.trigger)
         span = begin - self._taken
-        rows = {self.job.operators[0].name: self._arrived(self._taken, begin)}
+        rows = {self.job.operators[0].name: self._waiting + self._arrived(self._known, begin)}
         seconds, useful = self.overhead + self._transfer, {}
         for operator in self.job.operators:
             if operator.inputs:
@@ -96,6 +101,7 @@ class Epochs:
             seconds += stage
         before, self._taken, self.time, self.epoch = self.time, begin, begin + seconds, self.epoch + 1
         self._transfer = 0.0
+        self._known, self._waiting = self.time, self._arrived(begin, self.time)
         # A row waits half the time in which rows of its epoch arrive, and then for the whole epoch.
         return self._interval(rows, useful, span or self.time - before, span / 2 + seconds)
 
@@ -116,7 +122,7 @@ class Epochs:
                 seconds = busiest * operator.state_bytes / self.cluster.bandwidth
                 self._transfer += seconds
                 self.switches.append(seconds)
-        self.plan = plan
+        self.plan = Plan({**self.plan.operators, **plan.operators}, plan.nodes)
 
     def moved(self) -> dict[str, float]:
         """How many shards ever changed their slot."""
@@ -132,9 +138,9 @@ class Epochs:
         total = np.zeros(operator.shards)
         for name in operator.inputs:
             sender = next(o for o in self.job.operators if o.name == name)
-            sent = rows[name] * sender.selectivity
+            sent = np.floor(rows[name] * sender.selectivity + self._random.random(len(rows[name])))
             if operator.weights is not None:
-                total += sent.sum() * operator.weights / operator.weights.sum()
+                total += self._random.multinomial(int(sent.sum()), operator.weights / operator.weights.sum())
             else:
                 total += np.bincount(np.arange(len(sent)) % operator.shards, weights=sent, minlength=operator.shards)
         return total
@@ -160,7 +166,7 @@ class Epochs:
             bins[place, bin_of(latency)] = int(counts.sum())
             observed[name] = OperatorObservation(
                 self.plan.operators[name],
-                self._counts[name],
+                self._counts[name] + (self._waiting if place == 0 else 0.0),
                 self._counts[name],
                 useful[name],
                 np.where(counts > 0, latency, np.nan),

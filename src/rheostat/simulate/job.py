@@ -155,4 +155,3 @@ class Timing:
     def ticks(self) -> int:
         """Ticks in an interval."""
         return max(1, round(self.interval / self.tick))
-

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rheostat.jit import compiled, inlined
-from rheostat.simulate.queues import give, pop, push, take
+from rheostat.simulate.queues import give, land, pop, push, send, take
 from rheostat.simulate.randomness import exponential, uniform
 from rheostat.simulate.records import BINS, NOBODY, World
 
@@ -41,7 +41,18 @@ def sent(w: World, sender: int, taker: int, size: float, now: float) -> float:
 
 
 @inlined
-def deliver(w: World, row: int, shard: int, now: float, sender: int) -> float:
+def carried(w: World, sender: int, taker: int, size: float, now: float) -> float:
+    """When state is on another node, after other state on its way there."""
+    if w.pace == 0.0:
+        return now
+    there = max(now, w.nodes[sender].gives, w.nodes[taker].gets) + size * w.pace
+    w.nodes[sender].gives = there
+    w.nodes[taker].gets = there
+    return float(there)
+
+
+@inlined
+def deliver(w: World, row: int, shard: int, now: float, sender: int, inside: bool) -> float:
     """Bring a row to the slot of its shard, or to those who wait for that shard; until when the sender has to wait."""
     size = w.operators[w.shards[shard].operator].row_bytes
     w.rows[row].shard = shard
@@ -63,7 +74,10 @@ def deliver(w: World, row: int, shard: int, now: float, sender: int) -> float:
         if w.pace > 0.0:
             lag = max(lag, w.nodes[home].sends - w.buffer, w.nodes[node].takes - w.buffer)
     w.rows[row].ready = ready
-    push(w.rows, w.slots, slot, row)
+    if inside:
+        send(w.rows, w.slots, slot, row)
+    else:
+        push(w.rows, w.slots, slot, row)
     return lag
 
 
@@ -94,7 +108,7 @@ def admit(w: World, times: Any, goals: Any, begin: int, start: float, end: float
         shard = goals[i]
         sender = w.totals[0].turn % len(w.nodes)
         w.totals[0].turn += 1
-        lag = deliver(w, row, shard, now, sender)
+        lag = deliver(w, row, shard, now, sender, False)
         w.rows[row].arrived = due
         w.totals[0].admitted += 1
         w.totals[0].source_free = max(w.totals[0].source_free, lag)
@@ -134,7 +148,7 @@ def emit(w: World, operator: int, slot: int, origin: int, done: float, born: flo
                 inside = min(np.searchsorted(w.cumulated[low:high], uniform(w.random)), w.operators[target].shards - 1)
             shard = w.operators[target].first_shard + inside
             w.rows[row].born = born
-            lag = deliver(w, row, shard, now, home)
+            lag = deliver(w, row, shard, now, home, True)
             w.slots[slot].lag = max(w.slots[slot].lag, lag)
             if w.shards[shard].target != NOBODY:
                 if w.shards[shard].length > w.hold:
@@ -159,8 +173,7 @@ def leave(w: World, shard: int, now: float, sync: float) -> None:
     drained = now - w.shards[shard].asked
     ready = now + sync
     if old != new:
-        # The network is used from now on, not from the end of the synchronisation: nothing else is kept from it.
-        ready = sent(w, old, new, w.shards[shard].state, now) + sync
+        ready = carried(w, old, new, w.shards[shard].state, now + sync)
         w.totals[0].migrated += w.shards[shard].state
         w.totals[0].far_moves += 1
         w.totals[0].far_seconds += ready - w.shards[shard].asked
@@ -172,12 +185,45 @@ def leave(w: World, shard: int, now: float, sync: float) -> None:
     w.shards[shard].ready = ready
 
 
+@inlined
+def complete(w: World, operator: int, shard: int, latency: float, since_born: float) -> None:
+    """Count a row that is done."""
+    w.shards[shard].completed += 1
+    w.shards[shard].done += 1
+    w.shards[shard].waited += latency
+    w.bins[operator, bin_of(latency)] += 1
+    if w.operators[operator].edges == 0:
+        w.totals[0].end_rows += 1
+        w.totals[0].end_waited += since_born
+
+
+@compiled
+def finish(w: World) -> None:
+    """Go on with the rows that were worked on when the interval before ended."""
+    begin, until = w.totals[0].begin, w.totals[0].until
+    for slot in range(len(w.slots)):
+        for server in range(w.slots[slot].servers):
+            shard = w.late[slot, server].shard
+            if shard == NOBODY:
+                continue
+            done = w.late[slot, server].done
+            w.slots[slot].useful += min(done, until) - begin
+            if done <= until:
+                operator, born = w.slots[slot].operator, w.late[slot, server].born
+                complete(w, operator, shard, w.late[slot, server].waited, done - born)
+                w.late[slot, server].shard = NOBODY
+                if w.operators[operator].edges > 0:
+                    emit(w, operator, slot, shard, done, born)
+
+
 @compiled
 def serve(w: World, slot: int, end: float) -> None:
     """Let a slot work until the tick ends, its queue is empty, or a queue downstream is full."""
     operator = w.slots[slot].operator
     cost = w.operators[operator].cost * w.slots[slot].speed
     count, first_edge = w.slots[slot].servers, w.operators[operator].first_edge
+    if w.slots[slot].first != NOBODY:
+        land(w.rows, w.slots, slot, end)
     while w.slots[slot].head != NOBODY:
         blocked = w.slots[slot].blocked
         if blocked != NOBODY:
@@ -212,19 +258,19 @@ def serve(w: World, slot: int, end: float) -> None:
         seconds = cost * exponential(w.random) if w.operators[operator].exponential else cost
         done = start + seconds
         w.free[slot, server] = done
-        latency = done - w.rows[row].arrived
-        w.slots[slot].useful += seconds
-        w.shards[shard].completed += 1
-        w.shards[shard].done += 1
-        w.shards[shard].waited += latency
-        w.bins[operator, bin_of(latency)] += 1
-        born = w.rows[row].born
+        latency, born = done - w.rows[row].arrived, w.rows[row].born
         give(w.rows, w.totals, row)
-        if w.operators[operator].edges == 0:
-            w.totals[0].end_rows += 1
-            w.totals[0].end_waited += done - born
-        elif w.operators[operator].selectivity > 0.0:
-            emit(w, operator, slot, shard, done, born)
+        if done <= w.totals[0].until:
+            w.slots[slot].useful += seconds
+            complete(w, operator, shard, latency, done - born)
+            if w.operators[operator].edges > 0:
+                emit(w, operator, slot, shard, done, born)
+        else:
+            w.slots[slot].useful += w.totals[0].until - start
+            w.late[slot, server].done = done
+            w.late[slot, server].waited = latency
+            w.late[slot, server].born = born
+            w.late[slot, server].shard = shard
 
 
 @compiled
@@ -288,6 +334,9 @@ def advance(
 ) -> tuple[int, int]:
     """One interval; how many rows of the workload entered, and how many shards are still moving."""
     i = 0
+    w.totals[0].begin = start
+    w.totals[0].until = start + ticks * tick
+    finish(w)
     for t in range(ticks):
         begin, end = start + t * tick, start + (t + 1) * tick
         w.totals[0].tick = begin
@@ -300,6 +349,6 @@ def advance(
         for o in range(len(w.operators)):
             first, count = w.operators[o].first_slot, w.operators[o].slots
             for s in range(first, first + count):
-                if w.slots[s].head != NOBODY:
+                if w.slots[s].head != NOBODY or w.slots[s].first != NOBODY:
                     serve(w, s, end)
     return i, moving_count

@@ -7,8 +7,8 @@ from typing import Any
 
 from rheostat.elastic.plan import OperatorPlan
 from rheostat.jit import compiled
-from rheostat.simulate.kernel import sent
-from rheostat.simulate.queues import pop, push, take
+from rheostat.simulate.kernel import carried
+from rheostat.simulate.queues import land, pop, push, take
 from rheostat.simulate.records import NOBODY, World
 
 
@@ -26,6 +26,8 @@ def begin(w: World, leaving: Any, targets: Any, now: float, moving: Any, count: 
     """From now on rows of these shards wait; how many shards are moving."""
     for i in range(len(leaving)):
         shard = leaving[i]
+        # Rows that are still on their way to the old slot are ahead of the shard's leaving.
+        land(w.rows, w.slots, w.shards[shard].slot, 1e300)
         w.shards[shard].target = targets[i]
         w.shards[shard].ready = 1e300
         w.shards[shard].asked = now
@@ -58,8 +60,11 @@ def together(w: World, leaving: Any, targets: Any, now: float) -> float:
         shard = leaving[i]
         old, new = w.slots[w.shards[shard].slot].node, w.slots[targets[i]].node
         if old != new:
-            ready = max(ready, sent(w, old, new, w.shards[shard].state, now) + w.pair_sync)
+            ready = max(ready, carried(w, old, new, w.shards[shard].state, begin + w.pair_sync))
             w.totals[0].migrated += w.shards[shard].state
+            w.totals[0].far_moves += 1
+        else:
+            w.totals[0].moves += 1
         w.shards[shard].target = targets[i]
     for i in range(len(leaving)):
         source, target = w.shards[leaving[i]].slot, targets[i]
@@ -82,6 +87,8 @@ def together(w: World, leaving: Any, targets: Any, now: float) -> float:
 @compiled
 def hand_over(w: World, source: int, target: int) -> None:
     """Merge the rows of one queue whose shards go to another queue into that, by their time of arrival."""
+    land(w.rows, w.slots, source, 1e300)
+    land(w.rows, w.slots, target, 1e300)
     waiting, w.slots[target].head, w.slots[target].tail = w.slots[target].head, NOBODY, NOBODY
     w.slots[target].length = 0
     for _ in range(w.slots[source].length):

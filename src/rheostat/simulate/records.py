@@ -20,7 +20,9 @@ SLOT = np.dtype(
         ("lag", "f8"),  # it may not send before this time: a network is busy
         ("head", "i4"),
         ("tail", "i4"),
-        ("length", "i4"),
+        ("length", "i4"),  # rows in its queue, and those that are on their way
+        ("first", "i4"),  # rows on their way from other operators
+        ("last", "i4"),
         ("node", "i4"),
         ("home", "i4"),  # node of its executor
         ("blocked", "i4"),  # the slot whose queue has to become shorter before this one goes on
@@ -82,8 +84,11 @@ OPERATOR = np.dtype(
     align=True,
 )
 
-NODE = np.dtype([("sends", "f8"), ("takes", "f8")], align=True)
-"""When a node's network is free again, in both directions."""
+LATE = np.dtype([("done", "f8"), ("waited", "f8"), ("born", "f8"), ("shard", "i4")], align=True)
+"""A row that a server works on beyond the end of the interval."""
+
+NODE = np.dtype([("sends", "f8"), ("takes", "f8"), ("gives", "f8"), ("gets", "f8")], align=True)
+"""When a node's network is free again, in both directions: for rows, and for state. Neither slows the other down."""
 
 TOTALS = np.dtype(
     [
@@ -92,6 +97,8 @@ TOTALS = np.dtype(
         ("end_waited", "f8"),  # from birth to the end of the job, summed
         ("source_free", "f8"),
         ("tick", "f8"),  # when the tick began
+        ("begin", "f8"),  # when the interval began
+        ("until", "f8"),  # when it ends
         ("move_seconds", "f8"),  # from request to arrival, by shard moved inside a node
         ("sync_seconds", "f8"),
         ("far_seconds", "f8"),  # the same between nodes
@@ -114,13 +121,14 @@ class World(NamedTuple):
     """All of a running simulation, as compiled loops take it; the records above in arrays.
 
     Attributes:
-        free: when each server of each slot is free.
+        free: when each server of each slot is free; ``late``, the row that it works on beyond the interval.
         edges: whom operators send to, one after the other; ``cumulated``, shares of shards, cumulated.
         random: state of the random numbers; ``bins``, rows by operator and latency.
         patience: see ``Continuous``; ``pace``, seconds per byte of the network; the others are from ``Costs``.
     """
 
     free: Any
+    late: Any
     slots: Any
     shards: Any
     rows: Any

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from rheostat.elastic.control import Control, turn
+from rheostat.elastic.observation import Observation
 from rheostat.elastic.plan import Plan
 from rheostat.elastic.policy import Policy
 from rheostat.simulate.continuous import Interval
@@ -89,21 +90,23 @@ class Simulation:
     def run(self, seconds: float, watch: Callable[[Interval], None] = lambda _: None) -> Trace:
         """Simulate so many seconds; ``watch`` sees every interval."""
         engine, log = self.engine, _Log(self.engine, self.bound)
-        control, number = Control.start(self.policy, engine.observed), 0
+        control = Control.start(self.policy, engine.observed)
+        seen: list[Observation] = []
         while engine.time < seconds - 1e-9:
             before = engine.time
-            seen = engine.step()
-            watch(seen)
-            log.add(seen, engine.time - before, counts=engine.time > self.warm_up + 1e-9)
-            number += 1
-            if number % self.every == 0:
-                control = self._decided(control, seen, log)
+            interval = engine.step()
+            watch(interval)
+            log.add(interval, engine.time - before, counts=engine.time > self.warm_up + 1e-9)
+            seen.append(interval.observation)
+            if len(seen) == self.every:
+                control = self._decided(control, combined(seen), log)
+                seen = []
         return log.trace(self.policy.name)
 
-    def _decided(self, control: Control, seen: Interval, log: _Log) -> Control:
+    def _decided(self, control: Control, seen: Observation, log: _Log) -> Control:
         before = self.engine.observed
         begin = time.perf_counter()
-        result = turn(control, seen.observation, before)
+        result = turn(control, seen, before)
         log.thought.append(time.perf_counter() - begin)
         for revision in result.accepted:
             old, new = before.operators[revision.operator], revision.plan
@@ -121,6 +124,25 @@ class Simulation:
         if result.request is not None:
             self.engine.apply(result.request)
         return result.control
+
+
+def combined(seen: Sequence[Observation]) -> Observation:
+    """Several observations, one after the other, as one: counters of the last, times of all."""
+    last = seen[-1]
+    if len(seen) == 1:
+        return last
+    seconds = sum(o.seconds for o in seen)
+    operators = {}
+    for name, part in last.operators.items():
+        parts = [o.operators[name] for o in seen]
+        useful = np.zeros(max(len(p.useful) for p in parts))
+        for p in parts:
+            useful[: len(p.useful)] += p.useful
+        traffic = sum((o.operators[name].traffic * o.seconds for o in seen), np.zeros(len(part.traffic))) / seconds
+        operators[name] = replace(part, useful=useful, traffic=traffic)
+    external = sum(o.external * o.seconds for o in seen) / seconds
+    wanted = sum(o.wanted * o.seconds for o in seen) / seconds
+    return replace(last, seconds=seconds, operators=operators, external=external, wanted=wanted)
 
 
 class _Log:
@@ -154,7 +176,8 @@ class _Log:
 
     def trace(self, policy: str) -> Trace:
         """All of it."""
-        columns, count = np.array(self._lines).T, len(self._names)
+        count = len(self._names)
+        columns = np.array(self._lines).reshape(-1, 10 + 2 * count).T
         return Trace(
             policy=policy,
             time=columns[0],
@@ -180,13 +203,11 @@ class _Log:
 
     def _judge(self, seen: Interval, seconds: float, bound: Bound) -> None:
         if not self._success:
-            # As many intervals as fit; an epoch that is longer than the window is a window of its own.
-            intervals = max(1, round(bound.window / seconds))
             limits = {n: bound.operators.get(n, bound.seconds) for n in self._names}
-            self._success = {n: Success(self._shards[n], limits[n], intervals) for n in self._names}
-            self._path = Success(1, bound.end_to_end, intervals) if bound.end_to_end else None
+            self._success = {n: Success(self._shards[n], limits[n], bound.window) for n in self._names}
+            self._path = Success(1, bound.end_to_end, bound.window) if bound.end_to_end else None
         for name, kept in self._success.items():
             observed = seen.observation.operators[name]
-            kept.add(seen.done[name], seen.waited[name], observed.arrived > observed.completed)
+            kept.add(seen.done[name], seen.waited[name], observed.arrived > observed.completed, seconds)
         if self._path is not None:
-            self._path.add(np.array([seen.end_rows]), np.array([seen.end_waited]), np.array([True]))
+            self._path.add(np.array([seen.end_rows]), np.array([seen.end_waited]), np.array([True]), seconds)
