@@ -24,99 +24,124 @@ _FINEST = 1e-5  # seconds of latency in the first bin
 
 
 @inlined
-def sent(w: World, sender: int, taker: int, size: float, now: float) -> float:
+def sent(nodes: Any, totals: Any, pace: float, sender: int, taker: int, size: float, now: float) -> float:
     """When bytes are on another node: after what waits for the sender's network and for the taker's.
 
     A node's network is busy until what was sent in this tick, and what is left from before, has gone through. When in
     the tick it was sent does not matter, for slots do not take turns in the order of time.
     """
-    if sender == taker or sender == NOBODY or w.pace == 0.0:
+    if sender == taker or sender == NOBODY or pace == 0.0:
         return now
-    seconds, begin = size * w.pace, w.totals[0].tick
-    out = max(begin, w.nodes[sender].sends) + seconds
-    there = max(begin, w.nodes[taker].takes) + seconds
-    w.nodes[sender].sends = out
-    w.nodes[taker].takes = there
+    seconds, begin = size * pace, totals[0].tick
+    out = max(begin, nodes[sender].sends) + seconds
+    there = max(begin, nodes[taker].takes) + seconds
+    nodes[sender].sends = out
+    nodes[taker].takes = there
     return float(max(now + seconds, out, there))
 
 
 @inlined
-def carried(w: World, sender: int, taker: int, size: float, now: float) -> float:
+def carried(nodes: Any, pace: float, sender: int, taker: int, size: float, now: float) -> float:
     """When state is on another node, after other state on its way there."""
-    if w.pace == 0.0:
+    if pace == 0.0:
         return now
-    there = max(now, w.nodes[sender].gives, w.nodes[taker].gets) + size * w.pace
-    w.nodes[sender].gives = there
-    w.nodes[taker].gets = there
+    there = max(now, nodes[sender].gives, nodes[taker].gets) + size * pace
+    nodes[sender].gives = there
+    nodes[taker].gets = there
     return float(there)
 
 
 @inlined
-def deliver(w: World, row: int, shard: int, now: float, sender: int, inside: bool) -> float:
+def deliver(
+    slots: Any,
+    shards: Any,
+    rows: Any,
+    operators: Any,
+    nodes: Any,
+    totals: Any,
+    pace: float,
+    buffer: float,
+    row: int,
+    shard: int,
+    now: float,
+    sender: int,
+    inside: bool,
+) -> float:
     """Bring a row to the slot of its shard, or to those who wait for that shard; until when the sender has to wait."""
-    size = w.operators[w.shards[shard].operator].row_bytes
-    w.rows[row].shard = shard
-    w.rows[row].arrived = now
-    w.shards[shard].arrived += 1
+    size = operators[shards[shard].operator].row_bytes
+    rows[row].shard = shard
+    rows[row].arrived = now
+    shards[shard].arrived += 1
     lag = 0.0
-    slot = w.shards[shard].slot if w.shards[shard].target == NOBODY else w.shards[shard].target
-    home, node = w.slots[slot].home, w.slots[slot].node
-    ready = sent(w, sender, home, size, now)
-    if w.pace > 0.0 and sender != home and sender != NOBODY:
-        lag = max(w.nodes[sender].sends, w.nodes[home].takes) - w.buffer
-    if w.shards[shard].target != NOBODY:
-        w.rows[row].ready = ready
-        push(w.rows, w.shards, shard, row)
+    slot = shards[shard].slot if shards[shard].target == NOBODY else shards[shard].target
+    home, node = slots[slot].home, slots[slot].node
+    ready = sent(nodes, totals, pace, sender, home, size, now)
+    if pace > 0.0 and sender != home and sender != NOBODY:
+        lag = max(nodes[sender].sends, nodes[home].takes) - buffer
+    if shards[shard].target != NOBODY:
+        rows[row].ready = ready
+        push(rows, shards, shard, row)
         return lag
     if home != node:
-        ready = sent(w, home, node, size, ready)
-        w.totals[0].remote += size
-        if w.pace > 0.0:
-            lag = max(lag, w.nodes[home].sends - w.buffer, w.nodes[node].takes - w.buffer)
-    w.rows[row].ready = ready
+        ready = sent(nodes, totals, pace, home, node, size, ready)
+        totals[0].remote += size
+        if pace > 0.0:
+            lag = max(lag, nodes[home].sends - buffer, nodes[node].takes - buffer)
+    rows[row].ready = ready
     if inside:
-        send(w.rows, w.slots, slot, row)
+        send(rows, slots, slot, row)
     else:
-        push(w.rows, w.slots, slot, row)
+        push(rows, slots, slot, row)
     return lag
 
 
 @compiled
 def admit(w: World, times: Any, goals: Any, begin: int, start: float, end: float) -> int:
     """Rows of the workload enter until the tick ends or the source is stopped; the first that is left for later."""
+    queue, hold = w.queue, w.hold
+    slots, shards, rows, operators, nodes, totals, pace, buffer = (
+        w.slots,
+        w.shards,
+        w.rows,
+        w.operators,
+        w.nodes,
+        w.totals,
+        w.pace,
+        w.buffer,
+    )
     i = begin
     # What a source that is stopped cannot keep is never sent.
-    latest = start - w.patience if w.patience > 0.0 else max(start, w.totals[0].source_free)
+    latest = start - w.patience if w.patience > 0.0 else max(start, totals[0].source_free)
     while i < len(times) and times[i] < latest:
         i += 1
     while i < len(times) and times[i] < end:
-        blocked = w.totals[0].source_blocked
+        blocked = totals[0].source_blocked
         if blocked != NOBODY:
-            if blocked >= 0 and w.slots[blocked].length > w.queue:
+            if blocked >= 0 and slots[blocked].length > queue:
                 break
-            if blocked < NOBODY and w.shards[-blocked - 2].length > w.hold:
+            if blocked < NOBODY and shards[-blocked - 2].length > hold:
                 break
-            w.totals[0].source_blocked = NOBODY
-        if w.totals[0].source_free >= end or w.operators[0].phase != 0:
+            totals[0].source_blocked = NOBODY
+        if totals[0].source_free >= end or operators[0].phase != 0:
             break
-        row = take(w.rows, w.totals)
+        row = take(rows, totals)
         if row == NOBODY:
             break
-        now = max(times[i], start, w.totals[0].source_free)
+        now = max(times[i], start, totals[0].source_free)
         due = times[i] if w.patience > 0.0 else now
-        w.rows[row].born = due
+        rows[row].born = due
         shard = goals[i]
-        sender = w.totals[0].turn % len(w.nodes)
-        w.totals[0].turn += 1
-        lag = deliver(w, row, shard, now, sender, False)
-        w.rows[row].arrived = due
-        w.totals[0].admitted += 1
-        w.totals[0].source_free = max(w.totals[0].source_free, lag)
-        if w.shards[shard].target != NOBODY:
-            if w.shards[shard].length > w.hold:
-                w.totals[0].source_blocked = -shard - 2
-        elif w.slots[w.shards[shard].slot].length > w.queue:
-            w.totals[0].source_blocked = w.shards[shard].slot
+        sender = totals[0].turn % len(nodes)
+        totals[0].turn += 1
+        lag = deliver(slots, shards, rows, operators, nodes, totals, pace, buffer, row, shard, now, sender, False)
+        rows[row].arrived = due
+        totals[0].admitted += 1
+        totals[0].source_free = max(totals[0].source_free, lag)
+        if shards[shard].target != NOBODY:
+            if shards[shard].length > hold:
+                totals[0].source_blocked = -shard - 2
+        elif slots[shards[shard].slot].length > queue:
+            totals[0].source_blocked = shards[shard].slot
         i += 1
     return i
 
@@ -124,37 +149,51 @@ def admit(w: World, times: Any, goals: Any, begin: int, start: float, end: float
 @compiled
 def emit(w: World, operator: int, slot: int, origin: int, done: float, born: float) -> None:
     """Send on what a row causes; the slot is stopped if a queue downstream is full then."""
-    first, count = w.operators[operator].first_edge, w.operators[operator].edges
-    home, node = w.slots[slot].home, w.slots[slot].node
-    whole = int(w.operators[operator].selectivity)
-    part = w.operators[operator].selectivity - whole
+    queue, hold = w.queue, w.hold
+    slots, shards, rows, operators, nodes, totals, edges, cumulated, random, pace, buffer = (
+        w.slots,
+        w.shards,
+        w.rows,
+        w.operators,
+        w.nodes,
+        w.totals,
+        w.edges,
+        w.cumulated,
+        w.random,
+        w.pace,
+        w.buffer,
+    )
+    first, count = operators[operator].first_edge, operators[operator].edges
+    home, node = slots[slot].home, slots[slot].node
+    whole = int(operators[operator].selectivity)
+    part = operators[operator].selectivity - whole
     now = done
     if home != node and count > 0:
-        size = w.operators[operator].out_bytes * w.operators[operator].selectivity
-        now = sent(w, node, home, size, now)
-        w.totals[0].remote += size
+        size = operators[operator].out_bytes * operators[operator].selectivity
+        now = sent(nodes, totals, pace, node, home, size, now)
+        totals[0].remote += size
     for e in range(first, first + count):
-        target = w.edges[e]
-        copies = whole + (1 if part > 0.0 and uniform(w.random) < part else 0)
+        target = edges[e]
+        copies = whole + (1 if part > 0.0 and uniform(random) < part else 0)
         for _ in range(copies):
-            row = take(w.rows, w.totals)
+            row = take(rows, totals)
             if row == NOBODY:
                 return
-            low = w.operators[target].first_weight
+            low = operators[target].first_weight
             if low == NOBODY:
-                inside = (origin - w.operators[operator].first_shard) % w.operators[target].shards
+                inside = (origin - operators[operator].first_shard) % operators[target].shards
             else:
-                high = low + w.operators[target].shards
-                inside = min(np.searchsorted(w.cumulated[low:high], uniform(w.random)), w.operators[target].shards - 1)
-            shard = w.operators[target].first_shard + inside
-            w.rows[row].born = born
-            lag = deliver(w, row, shard, now, home, True)
-            w.slots[slot].lag = max(w.slots[slot].lag, lag)
-            if w.shards[shard].target != NOBODY:
-                if w.shards[shard].length > w.hold:
-                    w.slots[slot].blocked = -shard - 2
-            elif w.slots[w.shards[shard].slot].length > w.queue:
-                w.slots[slot].blocked = w.shards[shard].slot
+                high = low + operators[target].shards
+                inside = min(np.searchsorted(cumulated[low:high], uniform(random)), operators[target].shards - 1)
+            shard = operators[target].first_shard + inside
+            rows[row].born = born
+            lag = deliver(slots, shards, rows, operators, nodes, totals, pace, buffer, row, shard, now, home, True)
+            slots[slot].lag = max(slots[slot].lag, lag)
+            if shards[shard].target != NOBODY:
+                if shards[shard].length > hold:
+                    slots[slot].blocked = -shard - 2
+            elif slots[shards[shard].slot].length > queue:
+                slots[slot].blocked = shards[shard].slot
 
 
 @inlined
@@ -169,163 +208,191 @@ def bin_of(latency: float) -> int:
 @compiled
 def leave(w: World, shard: int, now: float, sync: float) -> None:
     """All rows of a moving shard that waited in its old slot are done: its state goes to the new one."""
-    old, new = w.slots[w.shards[shard].slot].node, w.slots[w.shards[shard].target].node
-    drained = now - w.shards[shard].asked
+    slots, shards, nodes, totals, pace = w.slots, w.shards, w.nodes, w.totals, w.pace
+    old, new = slots[shards[shard].slot].node, slots[shards[shard].target].node
+    drained = now - shards[shard].asked
     ready = now + sync
     if old != new:
-        ready = carried(w, old, new, w.shards[shard].state, now + sync)
-        w.totals[0].migrated += w.shards[shard].state
-        w.totals[0].far_moves += 1
-        w.totals[0].far_seconds += ready - w.shards[shard].asked
-        w.totals[0].far_sync_seconds += drained + sync
+        ready = carried(nodes, pace, old, new, shards[shard].state, now + sync)
+        totals[0].migrated += shards[shard].state
+        totals[0].far_moves += 1
+        totals[0].far_seconds += ready - shards[shard].asked
+        totals[0].far_sync_seconds += drained + sync
     else:
-        w.totals[0].moves += 1
-        w.totals[0].move_seconds += ready - w.shards[shard].asked
-        w.totals[0].sync_seconds += drained + sync
-    w.shards[shard].ready = ready
+        totals[0].moves += 1
+        totals[0].move_seconds += ready - shards[shard].asked
+        totals[0].sync_seconds += drained + sync
+    shards[shard].ready = ready
 
 
 @inlined
-def complete(w: World, operator: int, shard: int, latency: float, since_born: float) -> None:
+def complete(
+    shards: Any, operators: Any, totals: Any, bins: Any, operator: int, shard: int, latency: float, since_born: float
+) -> None:
     """Count a row that is done."""
-    w.shards[shard].completed += 1
-    w.shards[shard].done += 1
-    w.shards[shard].waited += latency
-    w.bins[operator, bin_of(latency)] += 1
-    if w.operators[operator].edges == 0:
-        w.totals[0].end_rows += 1
-        w.totals[0].end_waited += since_born
+    shards[shard].completed += 1
+    shards[shard].done += 1
+    shards[shard].waited += latency
+    bins[operator, bin_of(latency)] += 1
+    if operators[operator].edges == 0:
+        totals[0].end_rows += 1
+        totals[0].end_waited += since_born
 
 
 @compiled
 def finish(w: World) -> None:
     """Go on with the rows that were worked on when the interval before ended."""
-    begin, until = w.totals[0].begin, w.totals[0].until
-    for slot in range(len(w.slots)):
-        for server in range(w.slots[slot].servers):
-            shard = w.late[slot, server].shard
+    late, slots, shards, operators, totals, bins = w.late, w.slots, w.shards, w.operators, w.totals, w.bins
+    begin, until = totals[0].begin, totals[0].until
+    for slot in range(len(slots)):
+        for server in range(slots[slot].servers):
+            shard = late[slot, server].shard
             if shard == NOBODY:
                 continue
-            done = w.late[slot, server].done
-            w.slots[slot].useful += min(done, until) - begin
+            done = late[slot, server].done
+            slots[slot].useful += min(done, until) - begin
             if done <= until:
-                operator, born = w.slots[slot].operator, w.late[slot, server].born
-                complete(w, operator, shard, w.late[slot, server].waited, done - born)
-                w.late[slot, server].shard = NOBODY
-                if w.operators[operator].edges > 0:
+                operator, born = slots[slot].operator, late[slot, server].born
+                complete(shards, operators, totals, bins, operator, shard, late[slot, server].waited, done - born)
+                late[slot, server].shard = NOBODY
+                if operators[operator].edges > 0:
                     emit(w, operator, slot, shard, done, born)
 
 
 @compiled
 def serve(w: World, slot: int, end: float) -> None:
     """Let a slot work until the tick ends, its queue is empty, or a queue downstream is full."""
-    operator = w.slots[slot].operator
-    cost = w.operators[operator].cost * w.slots[slot].speed
-    count, first_edge = w.slots[slot].servers, w.operators[operator].first_edge
-    if w.slots[slot].first != NOBODY:
-        land(w.rows, w.slots, slot, end)
-    while w.slots[slot].head != NOBODY:
-        blocked = w.slots[slot].blocked
+    free, late, slots, shards, rows, operators, totals, edges, random, bins, queue, hold = (
+        w.free,
+        w.late,
+        w.slots,
+        w.shards,
+        w.rows,
+        w.operators,
+        w.totals,
+        w.edges,
+        w.random,
+        w.bins,
+        w.queue,
+        w.hold,
+    )
+    operator = slots[slot].operator
+    cost = operators[operator].cost * slots[slot].speed
+    count, first_edge = slots[slot].servers, operators[operator].first_edge
+    if slots[slot].first != NOBODY:
+        land(rows, slots, slot, end)
+    while slots[slot].head != NOBODY:
+        blocked = slots[slot].blocked
         if blocked != NOBODY:
-            full = w.slots[blocked].length > w.queue if blocked >= 0 else w.shards[-blocked - 2].length > w.hold
-            if full or (blocked >= 0 and w.operators[w.slots[blocked].operator].phase != 0):
+            full = slots[blocked].length > queue if blocked >= 0 else shards[-blocked - 2].length > hold
+            if full or (blocked >= 0 and operators[slots[blocked].operator].phase != 0):
                 for k in range(count):
-                    w.free[slot, k] = max(w.free[slot, k], end)
+                    free[slot, k] = max(free[slot, k], end)
                 break
-            w.slots[slot].blocked = NOBODY
-        for e in range(first_edge, first_edge + w.operators[operator].edges):
-            if w.operators[w.edges[e]].phase != 0:
+            slots[slot].blocked = NOBODY
+        for e in range(first_edge, first_edge + operators[operator].edges):
+            if operators[edges[e]].phase != 0:
                 for k in range(count):
-                    w.free[slot, k] = max(w.free[slot, k], end)
+                    free[slot, k] = max(free[slot, k], end)
                 return
         server = 0
         for k in range(1, count):
-            if w.free[slot, k] < w.free[slot, server]:
+            if free[slot, k] < free[slot, server]:
                 server = k
-        row = w.slots[slot].head
-        start = max(w.free[slot, server], w.rows[row].ready, w.slots[slot].lag)
+        row = slots[slot].head
+        start = max(free[slot, server], rows[row].ready, slots[slot].lag)
         if start >= end:
             break
-        row = pop(w.rows, w.slots, slot)
-        shard = w.rows[row].shard
+        row = pop(rows, slots, slot)
+        shard = rows[row].shard
         if shard < 0:
             # Servers that still work on rows of this shard have to finish them first.
             for k in range(count):
-                start = max(start, w.free[slot, k])
+                start = max(start, free[slot, k])
             leave(w, -shard - 1, start, w.shard_sync)
-            give(w.rows, w.totals, row)
+            give(rows, totals, row)
             continue
-        seconds = cost * exponential(w.random) if w.operators[operator].exponential else cost
+        seconds = cost * exponential(random) if operators[operator].exponential else cost
         done = start + seconds
-        w.free[slot, server] = done
-        latency, born = done - w.rows[row].arrived, w.rows[row].born
-        give(w.rows, w.totals, row)
-        if done <= w.totals[0].until:
-            w.slots[slot].useful += seconds
-            complete(w, operator, shard, latency, done - born)
-            if w.operators[operator].edges > 0:
+        free[slot, server] = done
+        latency, born = done - rows[row].arrived, rows[row].born
+        give(rows, totals, row)
+        if done <= totals[0].until:
+            slots[slot].useful += seconds
+            complete(shards, operators, totals, bins, operator, shard, latency, done - born)
+            if operators[operator].edges > 0:
                 emit(w, operator, slot, shard, done, born)
         else:
-            w.slots[slot].useful += w.totals[0].until - start
-            w.late[slot, server].done = done
-            w.late[slot, server].waited = latency
-            w.late[slot, server].born = born
-            w.late[slot, server].shard = shard
+            slots[slot].useful += totals[0].until - start
+            late[slot, server].done = done
+            late[slot, server].waited = latency
+            late[slot, server].born = born
+            late[slot, server].shard = shard
 
 
 @compiled
 def arrive(w: World, moving: Any, count: int, now: float) -> int:
     """Hand over the shards that have arrived, with the rows that waited for them; how many are still moving."""
+    slots, shards, rows, operators, nodes, totals, pace = (
+        w.slots,
+        w.shards,
+        w.rows,
+        w.operators,
+        w.nodes,
+        w.totals,
+        w.pace,
+    )
     kept = 0
     for i in range(count):
         shard = moving[i]
-        if w.shards[shard].ready > now:
+        if shards[shard].ready > now:
             moving[kept] = shard
             kept += 1
             continue
-        slot = w.shards[shard].target
-        w.shards[shard].slot = slot
-        w.shards[shard].target = NOBODY
-        home, node = w.slots[slot].home, w.slots[slot].node
-        while w.shards[shard].head != NOBODY:
-            row = pop(w.rows, w.shards, shard)
-            ready = max(w.rows[row].ready, w.shards[shard].ready)
+        slot = shards[shard].target
+        shards[shard].slot = slot
+        shards[shard].target = NOBODY
+        home, node = slots[slot].home, slots[slot].node
+        while shards[shard].head != NOBODY:
+            row = pop(rows, shards, shard)
+            ready = max(rows[row].ready, shards[shard].ready)
             if home != node:
-                size = w.operators[w.shards[shard].operator].row_bytes
-                ready = sent(w, home, node, size, ready)
-                w.totals[0].remote += size
-            w.rows[row].ready = ready
-            push(w.rows, w.slots, slot, row)
+                size = operators[shards[shard].operator].row_bytes
+                ready = sent(nodes, totals, pace, home, node, size, ready)
+                totals[0].remote += size
+            rows[row].ready = ready
+            push(rows, slots, slot, row)
     return kept
 
 
 @compiled
 def restart(w: World, operator: int, moving: Any, count: int, now: float) -> None:
     """An operator that was stopped as a whole: once its queues are empty state moves, once it has moved all go on."""
-    first, last = w.operators[operator].first_slot, w.operators[operator].first_slot + w.operators[operator].slots
-    if w.operators[operator].phase == 1:
+    free, slots, shards, operators = w.free, w.slots, w.shards, w.operators
+    first, last = operators[operator].first_slot, operators[operator].first_slot + operators[operator].slots
+    if operators[operator].phase == 1:
         empty = now
         for slot in range(first, last):
-            if w.slots[slot].length > 0:
+            if slots[slot].length > 0:
                 return
-            for k in range(w.slots[slot].servers):
-                empty = max(empty, w.free[slot, k])
+            for k in range(slots[slot].servers):
+                empty = max(empty, free[slot, k])
         if empty > now:
             return
         resume = now + w.operator_sync
         for i in range(count):
             shard = moving[i]
-            if w.shards[shard].operator != operator:
+            if shards[shard].operator != operator:
                 continue
             leave(w, shard, now, w.operator_sync)
-            resume = max(resume, w.shards[shard].ready)
+            resume = max(resume, shards[shard].ready)
         for i in range(count):
-            if w.shards[moving[i]].operator == operator:
-                w.shards[moving[i]].ready = resume
-        w.operators[operator].resume = resume
-        w.operators[operator].phase = 2
-    if w.operators[operator].phase == 2 and w.operators[operator].resume <= now:
-        w.operators[operator].phase = 0
+            if shards[moving[i]].operator == operator:
+                shards[moving[i]].ready = resume
+        operators[operator].resume = resume
+        operators[operator].phase = 2
+    if operators[operator].phase == 2 and operators[operator].resume <= now:
+        operators[operator].phase = 0
 
 
 @compiled

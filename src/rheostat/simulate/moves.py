@@ -60,7 +60,7 @@ def together(w: World, leaving: Any, targets: Any, now: float) -> float:
         shard = leaving[i]
         old, new = w.slots[w.shards[shard].slot].node, w.slots[targets[i]].node
         if old != new:
-            ready = max(ready, carried(w, old, new, w.shards[shard].state, begin + w.pair_sync))
+            ready = max(ready, carried(w.nodes, w.pace, old, new, w.shards[shard].state, begin + w.pair_sync))
             w.totals[0].migrated += w.shards[shard].state
             w.totals[0].far_moves += 1
         else:
