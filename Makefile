@@ -63,4 +63,5 @@ lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock
 	  --no-annotate pyproject.toml -o requirements.lock
 
 clean: ## remove everything that can be made again
+	find src tests -name '*.nb[ic]' -delete
 	rm -rf .venv site build dist .mypy_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse
