@@ -1,1 +1,1 @@
-"""Generators of streams: the lending job, skewed keys."""
+"""Streams to run on: generated ones, from the lending job to a trading day, and recorded loads."""
