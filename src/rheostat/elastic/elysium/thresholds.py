@@ -1,0 +1,119 @@
+"""Thresholds learned by trying them: Q-learning with the paper's reward (ELYSIUM section 5.1).
+
+The states are thresholds in a row, the actions are one down, none and one up, and the reward of arriving at a threshold
+is the threshold itself less the throughput degradation seen with it: as much use of every node as goes without harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rheostat.elastic.profiles.samples import Values
+from rheostat.errors import TopologyError
+
+MOVES = (-1, 0, 1)
+"""What may be done: one threshold down, none, one up."""
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How Q-learning goes about it; the paper prints none of these.
+
+    Attributes:
+        rate: share of a new value in the old one, ``rate / visits ** decay`` after some visits.
+        discount: of the rewards that come later.
+        exploration: share of moves made at random, falling linearly to 0 over all steps.
+        episode: steps after which the search begins again at a random threshold.
+    """
+
+    steps: int = 600
+    rate: float = 1.0
+    decay: float = 0.6
+    discount: float = 0.5
+    exploration: float = 1.0
+    episode: int = 20
+    seed: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What was learned.
+
+    Attributes:
+        values: Q, thresholds x moves.
+        rewards: mean reward seen at every threshold; NaN where the search never was.
+        visits: how often it was there.
+        best: where the learned moves lead to and stay, from the threshold with the highest value.
+    """
+
+    thresholds: tuple[float, ...]
+    values: Values
+    rewards: Values
+    visits: Values
+    best: float
+
+
+def learn(
+    thresholds: Sequence[float], degradation: Callable[[float, int], float], learning: Learning | None = None
+) -> Learned:
+    """Try thresholds until it is clear which is best.
+
+    Args:
+        degradation: the throughput degradation seen with a threshold; also gets the number of the step, so that it can
+            be another run each time.
+
+    >>> learn((0.6, 0.7, 0.8, 0.9), lambda threshold, step: 5 * max(0.0, threshold - 0.8)).best
+    0.8
+    """
+    learning = learning or Learning()
+    if len(thresholds) < 2 or learning.steps < 1:
+        raise TopologyError("Q-learning needs at least two thresholds to choose from and one step")
+    rng = np.random.default_rng(learning.seed)
+    count = len(thresholds)
+    q, tried = np.zeros((count, len(MOVES))), np.zeros((count, len(MOVES)))
+    total, visits = np.zeros(count), np.zeros(count)
+    state = 0
+    for step in range(learning.steps):
+        if step % learning.episode == 0:
+            state = int(rng.integers(count))
+        allowed = _allowed(state, count)
+        random = rng.random() < learning.exploration * (1 - step / learning.steps)
+        action = int(rng.choice(allowed)) if random else _greedy(q, state)
+        target = state + MOVES[action]
+        reward = thresholds[target] - degradation(thresholds[target], step)
+        total[target] += reward
+        visits[target] += 1
+        tried[state, action] += 1
+        weight = learning.rate / tried[state, action] ** learning.decay
+        later = learning.discount * _best_value(q, target)
+        q[state, action] += weight * (reward + later - q[state, action])
+        state = target
+    seen = visits > 0
+    rewards = np.where(seen, total / np.where(seen, visits, 1.0), np.nan)
+    return Learned(tuple(thresholds), q, rewards, visits, thresholds[_followed(q)])
+
+
+def _allowed(state: int, count: int) -> list[int]:
+    return [a for a, move in enumerate(MOVES) if 0 <= state + move < count]
+
+
+def _greedy(q: Values, state: int) -> int:
+    return max(_allowed(state, len(q)), key=lambda a: float(q[state, a]))
+
+
+def _best_value(q: Values, state: int) -> float:
+    return float(q[state, _greedy(q, state)])
+
+
+def _followed(q: Values) -> int:
+    """Where the learned moves lead, from the state with the highest value; a circle ends at its best member."""
+    state = int(np.argmax([_best_value(q, s) for s in range(len(q))]))
+    for _ in range(len(q)):
+        step = MOVES[_greedy(q, state)]
+        if step == 0:
+            break
+        state += step
+    return state

@@ -1,0 +1,31 @@
+"""ELYSIUM's evaluation (section 5) run again on a simulated cluster, and its forecasts on recorded loads."""
+
+from __future__ import annotations
+
+from rheostat.reproduce.claims import Claim
+from rheostat.reproduce.elysium_accuracy import accuracy
+from rheostat.reproduce.elysium_comparison import comparison
+from rheostat.reproduce.elysium_forecasts import forecasts
+from rheostat.reproduce.elysium_lab import prepare
+from rheostat.reproduce.elysium_proactive import proactive
+from rheostat.reproduce.elysium_setup import parameters
+from rheostat.reproduce.elysium_steps import steps
+from rheostat.reproduce.elysium_together import together
+from rheostat.reproduce.run import Run
+
+TITLE = "ELYSIUM: operators and nodes scaled independently"
+
+
+def reproduce(run: Run) -> list[Claim]:
+    """All tables and figures of the evaluation."""
+    lab = prepare(run)
+    claims = [*parameters(lab), *accuracy(lab)]
+    found, compared = comparison(lab)
+    return [
+        *claims,
+        *compared,
+        *steps(lab, found),
+        *together(lab),
+        *proactive(lab, found),
+        *forecasts(lab),
+    ]

@@ -1,0 +1,69 @@
+"""Slots are spread evenly, none is lost, and the balanced placement is no worse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rheostat.elastic.elysium.allocator import Allocator, Balanced, RoundRobin, allocated
+from rheostat.elastic.elysium.config import Config, Parallelism
+from rheostat.errors import TopologyError
+
+parallelisms = st.dictionaries(
+    st.sampled_from(("t", "u", "v")),
+    st.dictionaries(st.sampled_from(("a", "b", "c", "d")), st.integers(1, 9), min_size=1),
+    min_size=1,
+)
+
+
+@given(parallelisms, st.integers(1, 12))
+def test_round_robin_spreads_every_operator_and_the_whole_evenly(parallelism: Parallelism, nodes: int) -> None:
+    found = RoundRobin().allocate(parallelism, nodes, {})
+    for topology, operators in parallelism.items():
+        assert found.counts[topology].sum(axis=1).tolist() == list(operators.values())
+        assert np.ptp(found.counts[topology], axis=1).max() <= 1
+    assert np.ptp(found.per_node) <= 1
+
+
+def test_round_robin_is_one_slot_to_each_node_in_turn() -> None:
+    parallelism = {"t": {"a": 3, "b": 4}, "u": {"c": 2}}
+    dealt = np.zeros((3, 4), dtype=np.int64)
+    slots = [0, 0, 0, 1, 1, 1, 1, 2, 2]
+    for turn, row in enumerate(slots):
+        dealt[row, turn % 4] += 1
+    found = RoundRobin().allocate(parallelism, 4, {})
+    np.testing.assert_array_equal(np.vstack([found.counts["t"], found.counts["u"]]), dealt)
+
+
+@given(parallelisms, st.integers(1, 6), st.lists(st.floats(0.01, 1.0), min_size=4, max_size=4))
+def test_balanced_placement_keeps_all_slots_and_graham_bound(
+    parallelism: Parallelism, nodes: int, sizes: list[float]
+) -> None:
+    weights = {t: dict(zip("abcd", sizes, strict=True)) for t in parallelism}
+    found = Balanced().allocate(parallelism, nodes, weights)
+    load, heaviest, total = np.zeros(nodes), 0.0, 0.0
+    for topology, operators in parallelism.items():
+        assert found.counts[topology].sum(axis=1).tolist() == list(operators.values())
+        for row, (name, slots) in enumerate(operators.items()):
+            load += weights[topology][name] * found.counts[topology][row]
+            heaviest, total = max(heaviest, weights[topology][name]), total + slots * weights[topology][name]
+    # Longest first is within 4/3 of the best, which is at least the mean and the heaviest slot.
+    slots_in_all = sum(sum(operators.values()) for operators in parallelism.values())
+    if slots_in_all <= nodes:
+        assert load.max() == pytest.approx(heaviest)
+    assert load.max() <= total / nodes + heaviest + 1e-9
+
+
+def test_topologies_apart_share_no_node() -> None:
+    config = Config({"t": {"a": 3}, "u": {"b": 2, "c": 2}}, nodes=3, own={"t": 1, "u": 2})
+    found = allocated(config, RoundRobin(), {})
+    assert found.counts["t"].tolist() == [[3, 0, 0]]
+    assert found.counts["u"].tolist() == [[0, 1, 1], [0, 1, 1]]
+
+
+@pytest.mark.parametrize("allocator", [RoundRobin(), Balanced()])
+def test_without_nodes_nothing_is_allocated(allocator: Allocator) -> None:
+    with pytest.raises(TopologyError, match="at least 1"):
+        allocator.allocate({"t": {"a": 1}}, 0, {})

@@ -1,0 +1,120 @@
+"""Reactive and proactive ELYSIUM, its one-dimensional variants, and joint scaling: decisions by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from rheostat.elastic.elysium.compute import Bounds
+from rheostat.elastic.elysium.config import Config, Thresholds
+from rheostat.elastic.elysium.joint import JointScaling
+from rheostat.elastic.elysium.policy import Elysium, Observation, OnlyNodes, OnlyOperators, Policy, Static
+from rheostat.elastic.forecasts.series import Origins, Series, Values
+from rheostat.elastic.profiles.profile import Line
+from tests.elastic.elysium.builders import chain, estimator, profiles
+
+FLOW = chain("t", ("a", "b"))
+NOW = Config({"t": {"a": 1, "b": 1}}, 1)
+
+
+class Always:
+    """A forecast that does not look."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def peaks(self, series: Series, origins: Origins) -> Values:
+        return np.full(len(origins), self.value)
+
+
+def seen(*loads: float, waiting: float = 0.0) -> Observation:
+    return Observation({"t": Series(np.array(loads))}, waiting={"t": waiting})
+
+
+def known(forecast: float | None = None) -> Elysium:
+    found = profiles(FLOW, {"a": 0.01, "b": 0.02}, None, None if forecast is None else Always(forecast))
+    return Elysium(estimator(found), proactive=forecast is not None)
+
+
+def test_reactive_takes_the_last_minute() -> None:
+    assert known().decide(seen(500.0, 30.0), NOW).config.parallelism == {"t": {"a": 1, "b": 1}}
+    assert known().decide(seen(30.0, 100.0), NOW).config.parallelism == {"t": {"a": 2, "b": 4}}
+
+
+def test_proactive_takes_the_forecast() -> None:
+    found = known(forecast=100.0).decide(seen(30.0), NOW)
+    assert found.config.parallelism == {"t": {"a": 2, "b": 4}}
+    assert found.loads == {"t": 100.0}
+    assert known(forecast=-5.0).decide(seen(30.0), NOW).loads == {"t": 0.0}
+
+
+def test_patience_waits_before_it_scales_in_and_never_before_it_scales_out() -> None:
+    patient = Elysium(known().estimator, patience=2)
+    assert patient.decide(seen(100.0, 30.0, 30.0), NOW).loads == {"t": 100.0}
+    assert patient.decide(seen(100.0, 30.0, 30.0, 30.0), NOW).loads == {"t": 30.0}
+    assert patient.decide(seen(30.0, 30.0, 100.0), NOW).loads == {"t": 100.0}
+
+
+def test_rows_that_wait_count_as_load_if_asked_for() -> None:
+    assert known().decide(seen(30.0, waiting=6000.0), NOW).loads == {"t": 30.0}
+    catching_up = Elysium(known().estimator, catch_up=60.0)
+    assert catching_up.decide(seen(30.0, waiting=6000.0), NOW).loads == {"t": 130.0}
+
+
+def test_before_anything_was_measured_nothing_changes() -> None:
+    policies: tuple[Policy, ...] = (known(), OnlyNodes(known().estimator), OnlyOperators(known()), Static())
+    for policy in policies:
+        assert policy.decide(seen(), NOW).config == NOW
+
+
+def test_one_dimension_alone() -> None:
+    crowded = estimator(profiles(FLOW, {"a": 0.01, "b": 0.02}), overhead=Line(0.0, 3.0))
+    both = Elysium(crowded).decide(seen(100.0), NOW).config
+    assert (both.slots, both.nodes) == (6, 3)
+    operators = OnlyOperators(Elysium(crowded)).decide(seen(100.0), NOW).config
+    assert (operators.slots, operators.nodes) == (6, 1)
+    nodes = OnlyNodes(crowded).decide(seen(50.0), NOW).config
+    assert (nodes.slots, nodes.nodes) == (2, 2)
+
+
+def joint(
+    slots: Mapping[str, tuple[float, ...]], nodes: tuple[float, ...], current: Config, at_once: bool = False
+) -> Config:
+    observation = Observation({}, {("t", name): used for name, used in slots.items()}, nodes)
+    thresholds = Thresholds(cpu_min=0.4)
+    policy = JointScaling({"t": FLOW}, Bounds(4, thresholds), at_once)
+    return policy.decide(observation, current).config
+
+
+def test_joint_scaling_adds_a_node_with_every_slot() -> None:
+    assert joint({"a": (0.7,), "b": (0.5,)}, (0.3,), NOW) == Config({"t": {"a": 2, "b": 1}}, 2)
+
+
+def test_joint_scaling_takes_the_operator_that_is_most_in_stress_or_all_at_once() -> None:
+    stressed = {"a": (0.7,), "b": (0.9,)}
+    assert joint(stressed, (0.3,), NOW) == Config({"t": {"a": 1, "b": 2}}, 2)
+    assert joint(stressed, (0.3,), NOW, at_once=True) == Config({"t": {"a": 2, "b": 2}}, 2)
+
+
+def test_joint_scaling_gives_up_slots_of_idle_operators_and_keeps_the_nodes() -> None:
+    wide = Config({"t": {"a": 3, "b": 2}}, 3)
+    idle = {"a": (0.2, 0.1, 0.2), "b": (0.1, 0.1)}
+    assert joint(idle, (0.1, 0.1, 0.1), wide) == Config({"t": {"a": 3, "b": 1}}, 3)
+    # One slot that is busy keeps the operator as it is.
+    assert joint({"a": (0.2, 0.1, 0.3), "b": (0.3, 0.3)}, (0.5, 0.5, 0.5), wide) == wide
+
+
+@pytest.mark.parametrize(("used", "nodes"), [((0.9, 0.5), 3), ((0.3, 0.2), 1), ((0.5, 0.2), 2)])
+def test_joint_scaling_scales_nodes_only_if_no_operator_was(used: tuple[float, ...], nodes: int) -> None:
+    two = Config({"t": {"a": 1, "b": 1}}, 2)
+    assert joint({"a": (0.5,), "b": (0.5,)}, used, two) == Config({"t": {"a": 1, "b": 1}}, nodes)
+
+
+def test_joint_scaling_stays_within_its_bounds() -> None:
+    most = Config({"t": {"a": 4, "b": 4}}, 4)
+    full = {"a": (1.0,) * 4, "b": (1.0,) * 4}
+    assert joint(full, (1.0,) * 4, most) == most
+    assert joint({"a": (0.0,), "b": (0.0,)}, (0.0,), NOW) == NOW
+    assert joint({}, (), NOW) == NOW
