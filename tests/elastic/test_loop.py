@@ -119,7 +119,6 @@ def test_what_belongs_together_is_refused_together() -> None:
     assert second.proposal is both
 
 
-@pytest.mark.xfail(strict=True, reason="a refusal of all that belongs together is written down nowhere")
 def test_a_refusal_of_what_belongs_together_says_why() -> None:
     policy = Scripted([Proposal((revision("a"),)), Proposal((revision("a", ELSEWHERE), revision("b")), together=True)])
     first = turn(Control.start(policy, PLAN), observed(1.0), PLAN)

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from rheostat.elastic.observation import Observation
-from rheostat.elastic.plan import Plan, Proposal, Revision
+from rheostat.elastic.plan import Action, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.policy import Policy
-from rheostat.elastic.treat import Treatment, propose, refusal, step
+from rheostat.elastic.treat import Treatment, propose, refusal, refuse, step
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +47,14 @@ class Turn:
         request: the plan that the engine is asked for; None if it need not be asked for anything.
         accepted: the revisions that were accepted now.
         proposal: what the policy said, accepted or not.
+        refused: what was not accepted of it, and why.
     """
 
     control: Control
     request: Plan | None
     accepted: tuple[Revision, ...]
     proposal: Proposal
+    refused: tuple[str, ...] = ()
 
 
 def turn(control: Control, observation: Observation, plan: Plan) -> Turn:
@@ -58,7 +62,8 @@ def turn(control: Control, observation: Observation, plan: Plan) -> Turn:
 
     1. The policy learns what was observed.
     2. What is in progress is compared with the plan in force, and requested again if need be.
-    3. The policy decides, unless everything is in progress.
+    3. The policy decides, unless everything is in progress. It sees operators in progress as they are going to be,
+       with the slots that they still have: their cores are not free.
     4. What it proposes is accepted or refused, each operator by itself, or all or nothing if it belongs together.
     5. What was accepted is requested.
 
@@ -67,32 +72,57 @@ def turn(control: Control, observation: Observation, plan: Plan) -> Turn:
     """
     now = observation.time
     control = replace(control, history=control.policy.learn(control.history, observation))
-    treatments, requests = dict(control.treatments), {}
+    treatments, requests, pending = dict(control.treatments), {}, {}
     for name, treatment in control.treatments.items():
         treatments[name], wanted = step(treatment, plan.operators[name], now)
         if wanted is not None:
             requests[name] = wanted
-    proposal, accepted = Proposal(), []
-    if not all(t.active for t in treatments.values()):
-        proposal = control.policy.decide(control.history, plan)
-        for revision in _admissible(proposal, treatments):
-            treatments[revision.operator], fine = propose(treatments[revision.operator], revision, now)
-            if fine:
-                accepted.append(revision)
-                treatments[revision.operator], wanted = step(
-                    treatments[revision.operator], plan.operators[revision.operator], now
-                )
-                if wanted is not None:
-                    requests[revision.operator] = wanted
+            if treatments[name].active:
+                pending[name] = _pending(plan.operators[name], wanted)
+    proposal, accepted, refused = Proposal(), [], dict[str, str]()
+    if len(pending) < len(treatments):
+        coming = replace(plan, operators={**plan.operators, **pending}) if pending else plan
+        proposal = control.policy.decide(control.history, coming)
+        known = [r for r in proposal.revisions if r.operator in treatments and r.action != Action.NOTHING]
+        refused = _refused_together(known, treatments) if proposal.together else refused
+        for revision in known:
+            name = revision.operator
+            why = refused.get(name, "") if proposal.together else refusal(treatments[name], revision)
+            if why:
+                refused[name] = why
+                treatments[name] = refuse(treatments[name], revision, why, now)
+                continue
+            treatments[name], _ = propose(treatments[name], revision, now)
+            accepted.append(revision)
+            treatments[name], wanted = step(treatments[name], plan.operators[name], now)
+            if wanted is not None:
+                requests[name] = wanted
     nodes = proposal.nodes if proposal.nodes is not None else control.nodes
     control = replace(control, treatments=treatments, nodes=nodes)
     request = Plan({**plan.operators, **requests}, nodes) if requests or nodes != plan.nodes else None
-    return Turn(control, request, tuple(accepted), proposal)
+    told = tuple(f"{name}: {why}" for name, why in refused.items())
+    return Turn(control, request, tuple(accepted), proposal, told)
 
 
-def _admissible(proposal: Proposal, treatments: Mapping[str, Treatment]) -> tuple[Revision, ...]:
-    """All revisions; none of those that belong together if one of them would be refused."""
-    known = tuple(r for r in proposal.revisions if r.operator in treatments)
-    if proposal.together and any(refusal(treatments[r.operator], r) for r in known):
-        return ()
-    return known
+def _refused_together(revisions: list[Revision], treatments: Mapping[str, Treatment]) -> dict[str, str]:
+    """Why each of some revisions that belong together is refused: all of them, if one is."""
+    found = {r.operator: refusal(treatments[r.operator], r) for r in revisions}
+    others = ", ".join(name for name, why in found.items() if why)
+    return {name: why or f"it belongs together with that of {others}" for name, why in found.items()} if others else {}
+
+
+def _pending(observed: OperatorPlan, goal: OperatorPlan) -> OperatorPlan:
+    """The plan to come, with the slots that are still there and have to go: nobody owns them any more.
+
+    >>> now, goal = OperatorPlan.even(2, 2), OperatorPlan(np.array([2, 2]), np.array([-1, -1, 0]))
+    >>> _pending(now, goal).nodes.tolist(), _pending(now, goal).routing.tolist()
+    ([0, 0, 0], [2, 2])
+    """
+    size = max(len(observed.nodes), len(goal.nodes))
+    nodes = np.full(size, -1)
+    nodes[: len(observed.nodes)] = observed.nodes
+    nodes[: len(goal.nodes)] = np.where(goal.nodes >= 0, goal.nodes, nodes[: len(goal.nodes)])
+    owned = goal.subspaces
+    if owned is not None and len(owned.owners) < size:
+        owned = replace(owned, owners=np.r_[owned.owners, np.full(size - len(owned.owners), -1)])
+    return OperatorPlan(goal.routing, nodes, owned)

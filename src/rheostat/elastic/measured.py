@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.elastic.observation import OperatorObservation
-from rheostat.elastic.plan import OperatorPlan
+from rheostat.elastic.plan import Ints, OperatorPlan
 
 Values = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 WEIGHT = 0.5
 """Share of the newest interval in the means: half, so that a shift of keys is seen after one interval or two."""
@@ -24,6 +25,12 @@ _STOPPED = 3.0
 _CATCH_UP = 5.0
 """Seconds in which rows that wait are to be worked off, besides those that arrive."""
 
+_BEHIND = 3
+"""Intervals after which a counter that has gone back is believed: it started again, or what it was was wrong."""
+
+_EXACT = 2.0**53
+"""No counter is larger: beyond it, one row more makes no difference."""
+
 
 @dataclass(frozen=True, eq=False)
 class Measured:
@@ -34,6 +41,9 @@ class Measured:
         service: rows per second of one core; NaN while no row was completed.
         traffic: bytes per second in and out; ``state``, bytes.
         arrived: counters when they were last there, and ``completed``.
+        intervals: how many intervals said anything.
+        missed: seconds for which the counters of each shard have been missing; None if none has.
+        behind: for how many intervals they have been lower than before; None if none has.
     """
 
     arrival: Values
@@ -44,6 +54,8 @@ class Measured:
     arrived: Values
     completed: Values
     intervals: int = 0
+    missed: Values | None = None
+    behind: Ints | None = None
 
     @classmethod
     def nothing(cls, shards: int) -> Measured:
@@ -51,8 +63,13 @@ class Measured:
         zeros = np.zeros(shards)
         return cls(zeros, zeros, np.nan, zeros, zeros, zeros, zeros)
 
-    def after(self, seen: OperatorObservation, seconds: float, stretch: float = 1.0, weight: float = WEIGHT) -> Measured:
+    def after(
+        self, seen: OperatorObservation, seconds: float, stretch: float = 1.0, weight: float = WEIGHT
+    ) -> Measured:
         """After one more interval. Counters that are missing or absurd leave their shard as it was.
+
+        What comes after a gap is divided by the time since the counters were last there. Counters that have gone back
+        are left alone for a few intervals; if they stay back, counting goes on from there.
 
         Args:
             stretch: how much more would have arrived without back-pressure. The more, the less is known of what: an
@@ -66,32 +83,61 @@ class Measured:
         """
         if not 0 < seconds < np.inf or len(seen.arrived) != len(self.arrived):
             return self
-        arrived, completed = _counted(seen.arrived, self.arrived), _counted(seen.completed, self.completed)
-        known = np.isfinite(seen.arrived) & np.isfinite(seen.completed) & (seen.arrived >= 0)
-        counts = np.clip(arrived - self.arrived, 0.0, None)
+        came, went = np.asarray(seen.arrived, dtype=np.float64), np.asarray(seen.completed, dtype=np.float64)
+        fine = (came >= self.arrived) & (went >= self.completed) & (came < _EXACT) & (went < _EXACT)
+        whole = bool(fine.all())
+        missed, behind, taken = (None, None, fine) if whole else self._gaps(came, went, fine, seconds)
+        # Rows of this interval, as far as one can tell: of those in a gap, their share of it.
+        part = 1.0 if self.missed is None else seconds / (self.missed + seconds)
+        counts, done = (came - self.arrived) * part, (went - self.completed) * part
+        if not whole:
+            counts = np.where(fine, counts, self.arrival * (seconds / stretch))
         new = counts * (stretch / seconds)
         if self.intervals == 0 or (stretch < _STOPPED and shifted(counts, self.arrival, 2 / weight - 1)):
             share = 1.0
         else:
             share = weight * min(1.0, (_STOPPED / max(stretch, 1.0)) ** 2)
-        arrival = np.where(known, (1 - share) * self.arrival + share * new, self.arrival)
-        done = float(np.clip(completed - self.completed, 0.0, None).sum())
-        useful = float(np.nansum(np.clip(np.nan_to_num(seen.useful, nan=0.0, posinf=0.0), 0.0, None)))
-        service = self.service
-        if done > 0 and useful > 0 and done / useful < 1e12:
-            rate = done / useful
-            service = rate if np.isnan(service) else (1 - share) * service + share * rate
-        traffic = _finite(seen.traffic)
+        arrival = (1 - share) * self.arrival + share * new
+        arrived, completed = came, went
+        if not whole:
+            arrival = np.where(fine, arrival, self.arrival)
+            arrived, completed = np.where(taken, came, self.arrived), np.where(taken, went, self.completed)
         return Measured(
             arrival,
             np.clip(arrived - completed, 0.0, None),
-            service,
-            (1 - share) * self.traffic + share * traffic,
+            self._served(seen, done, fine, share),
+            (1 - share) * self.traffic + share * _finite(seen.traffic),
             _finite(seen.state),
             arrived,
             completed,
-            self.intervals + 1,
+            self.intervals + int(whole or fine.any()),
+            missed,
+            behind,
         )
+
+    def _gaps(self, came: Values, went: Values, fine: Flags, seconds: float) -> tuple[Values, Ints | None, Flags]:
+        """For how long counters are missing or behind now, and which of them counting goes on from."""
+        there = (came >= 0) & (went >= 0) & (came < _EXACT) & (went < _EXACT)
+        before = np.zeros(len(fine), dtype=np.int64) if self.behind is None else self.behind
+        behind = np.where(fine, 0, before + there)
+        taken = fine | (there & (behind >= _BEHIND))
+        behind[taken] = 0
+        missed = np.where(taken, 0.0, (0.0 if self.missed is None else self.missed) + seconds)
+        return missed, behind if behind.any() else None, taken
+
+    def _served(self, seen: OperatorObservation, done: Values, fine: Flags, share: float) -> float:
+        """Rows per second of one core, by the slots all of whose shards were counted."""
+        useful = _finite(seen.useful)
+        if not fine.all():
+            routing = np.clip(seen.plan.routing, 0, max(len(useful) - 1, 0))
+            if not len(useful) or len(routing) != len(fine):
+                return self.service
+            counted = np.bincount(routing[~fine], minlength=len(useful)) == 0
+            useful, done = useful[counted], done[counted[routing]]
+        rows, time = float(done.sum()), float(useful.sum())
+        if not (rows > 0 and time > 0 and rows / time < 1e12):
+            return self.service
+        return rows / time if np.isnan(self.service) else (1 - share) * self.service + share * (rows / time)
 
     def demand(self) -> Values:
         """Rows per second that every shard needs served, so that what waits is worked off soon."""
@@ -126,12 +172,6 @@ def shifted(counts: Values, before: Values, intervals: float) -> bool:
     old = before / total
     chance = np.sqrt(2 * old * (1 + 1 / max(intervals, 1.0)) / (np.pi * rows)).sum() / 2
     return bool(np.abs(counts / rows - old).sum() / 2 > _SHIFT * chance + 0.01)
-
-
-def _counted(new: Values, old: Values) -> Values:
-    """A counter, or what it was if it is missing or has gone back."""
-    values = np.asarray(new, dtype=np.float64)
-    return np.where(np.isfinite(values) & (values >= old) & (values < 2.0**53), values, old)
 
 
 def _finite(values: Values) -> Values:

@@ -69,9 +69,7 @@ class OperatorPlan:
         return cls(np.arange(shards) * slots // shards, where.astype(np.int64))
 
     @classmethod
-    def elastic(
-        cls, shards: int, executors: int, nodes: int, room: int | None = None, first: int = 0
-    ) -> OperatorPlan:
+    def elastic(cls, shards: int, executors: int, nodes: int, room: int | None = None, first: int = 0) -> OperatorPlan:
         """Elastic executors with neighbouring shards, one after the other on the nodes, with one slot each.
 
         >>> OperatorPlan.elastic(shards=4, executors=2, nodes=2, room=3).subspaces.owners.tolist()

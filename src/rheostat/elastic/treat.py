@@ -114,7 +114,7 @@ def propose(state: Treatment, wish: Revision, now: float) -> tuple[Treatment, bo
         return state, False
     refused = refusal(state, wish)
     if refused:
-        return _noted(state, f"{wish.action} is refused: {refused}"), False
+        return refuse(state, wish, refused, now), False
     accepted = replace(state, desired=wish, requested=Requested(state.time, state.observed))
     return _noted(accepted, f"{wish.action} is accepted: {'; '.join(wish.reasons)}"), True
 
@@ -195,6 +195,11 @@ def treat(state: Treatment, actuator: Actuator, operator: str, observed: Operato
     except Exception as error:
         return failed(state, f"{type(error).__name__}: {error}", now)
     return state
+
+
+def refuse(state: Treatment, wish: Revision, why: str, now: float) -> Treatment:
+    """The state as it was, with a note that says why a revision is not carried out."""
+    return _noted(_at(state, now), f"{wish.action} is refused: {why}")
 
 
 def refusal(state: Treatment, wish: Revision) -> str:

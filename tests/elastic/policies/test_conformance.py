@@ -134,7 +134,7 @@ def test_requests_fit_and_keep_every_shard_whatever_the_load(name: str, loads: l
             assert fits(fluid.plan, fluid.cores)
 
 
-@crossed(*SWITCHES, reason="operators are decided one by one, and two of them take the same free core")
+@crossed()
 def test_operators_that_grow_at_the_same_time_share_the_cores(name: str) -> None:
     policy = EVERY[name]()
     fluid = world(policy, 60.0, (5, 4), operators=("a", "b"))
@@ -142,7 +142,7 @@ def test_operators_that_grow_at_the_same_time_share_the_cores(name: str) -> None
         assert fits(request, fluid.cores), (number, request.cores(2))
 
 
-@crossed(*SWITCHES, reason="a slot that is being started for one operator counts as a free core for the next")
+@crossed()
 def test_cores_that_were_requested_are_no_longer_free(name: str) -> None:
     """As above, but what was requested comes true only three intervals later, as it does after a pause."""
     policy = EVERY[name]()
@@ -159,9 +159,7 @@ def test_cores_that_were_requested_are_no_longer_free(name: str) -> None:
         fluid.plan = later.pop(number, fluid.plan)
 
 
-@crossed(
-    "resource-centric", *SWITCHES, reason="slots of a node that has gone are kept there, and counted as if they ran"
-)
+@crossed()
 def test_after_a_node_has_gone_no_request_uses_it(name: str) -> None:
     policy = EVERY[name]()
     fluid = world(policy, 30.0)
@@ -175,10 +173,12 @@ def test_after_a_node_has_gone_no_request_uses_it(name: str) -> None:
             assert fits(result.request, fluid.cores), (number, result.request.cores(2))
     if name != "static":
         assert fits(fluid.plan, fluid.cores)
+    if name not in ("static", "drs"):
+        # Seven slots are what M/M/k asks for, and all that DRS looks at: one of them has four of the sixteen shards.
         assert fluid.waiting() < 480.0
 
 
-@crossed(*EXECUTORS, reason="an executor that gets no core leaves its shards routed to slots that do not exist")
+@crossed()
 def test_with_fewer_cores_than_slots_no_shard_is_dropped(name: str) -> None:
     policy = EVERY[name]()
     fluid = world(policy, 10.0, (3, 3), slots=5)
@@ -198,9 +198,7 @@ def test_without_any_node_nothing_is_requested(name: str) -> None:
     assert not list(driven(policy, fluid, 10))
 
 
-@crossed(
-    *SWITCHES, reason="the routing comes from the readings and the nodes from the plan: a shard goes where no slot is"
-)
+@crossed()
 def test_a_plan_that_somebody_else_changed_since_keeps_its_shards(name: str) -> None:
     """Slot 3 has been given up by hand after the last observation."""
     policy = EVERY[name]()
@@ -227,11 +225,7 @@ def test_a_constant_load_without_chance_is_soon_left_alone(name: str) -> None:
     assert not late
 
 
-@crossed(
-    "resource-centric",
-    but=SWITCHES,
-    reason="cores are handed to and fro between equally loaded operators in every interval",
-)
+@crossed(but=SWITCHES)
 def test_two_operators_that_share_too_few_cores_come_to_rest(name: str) -> None:
     """Nine cores for two times 9.6: whoever gets the ninth, giving it to the other one the next time helps nobody."""
     policy = EVERY[name]()
@@ -240,7 +234,7 @@ def test_two_operators_that_share_too_few_cores_come_to_rest(name: str) -> None:
     assert len(late) <= 4
 
 
-@crossed("resource-centric", reason="its own stops cause the backlog that it takes for load: about 27 changes a minute")
+@crossed()
 def test_a_constant_random_load_comes_to_rest(name: str) -> None:
     """2.8 cores' worth of rows that cost 1 ms on average: chance moves the rate of a second by 2 % or so."""
     policy = EVERY[name]()
@@ -271,16 +265,14 @@ def test_overload_is_answered_in_the_continuous_engine(name: str) -> None:
     assert trace.throughput[-30:].mean() == pytest.approx(250.0, rel=0.05)
 
 
-@crossed("streamswitch", but=["static"], reason="epochs report no row that arrived while they ran: nobody ever waits")
+@crossed(but=["static"])
 def test_overload_is_answered_in_the_micro_batch_engine(name: str) -> None:
     policy = EVERY[name]()
     trace = Simulation(small_epochs(policy, Constant(250.0, [1.0] * 64)), policy).run(120.0)
     assert trace.slots["op0"][-1] >= 3
 
 
-@crossed(
-    "resource-centric", *EXECUTORS, but=["static"], reason="one operator without a row keeps all from being decided"
-)
+@crossed(but=["static"])
 def test_overload_is_answered_although_another_operator_is_idle(name: str) -> None:
     policy = EVERY[name]()
     fluid = world(policy, 15.0, operators=("a", "b"), shards=64)
@@ -289,9 +281,9 @@ def test_overload_is_answered_although_another_operator_is_idle(name: str) -> No
     assert fluid.plan.slots()["a"] >= 10
 
 
-@crossed(*SWITCHES, but=["static"], reason="a scale out for which no core is free is dropped, instead of balancing")
+@crossed(but=["static", "drs"])
 def test_without_a_free_core_an_uneven_load_is_at_least_balanced(name: str) -> None:
-    """Seven of eight shards in one of two slots, and three times the load that the two cores can do."""
+    """Seven of eight shards in one of two slots, and more than the two cores can do. DRS never balances, by design."""
     policy = EVERY[name]()
     routing, nodes = np.array([0] * 7 + [1]), np.array([0, 0])
     owned = Subspaces(np.zeros(8, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.int64))

@@ -115,7 +115,6 @@ def test_executors_with_much_data_stay_at_home_and_naive_ones_do_not() -> None:
     assert remote["naive-ec"] > 0
 
 
-@pytest.mark.xfail(strict=True, reason="a slot that goes and one that comes elsewhere get the same number in one plan")
 def test_a_slot_does_not_change_its_node_from_one_plan_to_the_next() -> None:
     """Slots keep their numbers; the engine takes a number with another node for the same slot, whose state is there."""
     policy = Elasticutor(steady=1.0)
@@ -146,9 +145,6 @@ def test_balancing_keeps_slots_even_in_a_run() -> None:
         assert loads[busiest] <= 1.5 * loads[mine].mean() or count[busiest] == 1
 
 
-@pytest.mark.xfail(
-    strict=True, reason="two cores are kept where one is asked for, though that is more than 1.25 times it"
-)
 def test_an_idle_executor_has_one_core() -> None:
     policy = Elasticutor()
     fluid = world(policy, 15.0, shards=64)
@@ -190,7 +186,6 @@ def test_an_executor_that_outgrew_its_node_is_split() -> None:
     assert ((homes >= 0) & (homes < 2)).all()
 
 
-@pytest.mark.xfail(strict=True, reason="executors whose shards all went to others still get a core each")
 def test_merged_executors_give_their_cores_back() -> None:
     policy = Elasticutor.hybrid(every=10.0)
     fluid = idle(policy)
@@ -198,7 +193,6 @@ def test_merged_executors_give_their_cores_back() -> None:
     assert fluid.plan.slots()["work"] <= len(left)
 
 
-@pytest.mark.xfail(strict=True, reason="a round is held only when an observation ends on the second, to a billionth")
 @pytest.mark.parametrize("seconds", [0.7, 0.3])
 def test_rounds_are_held_whatever_the_length_of_an_interval(seconds: float) -> None:
     """Epochs are of any length: after three times ten seconds there was time for a round."""
@@ -206,7 +200,6 @@ def test_rounds_are_held_whatever_the_length_of_an_interval(seconds: float) -> N
     assert len(executors_after(policy, idle(policy, seconds), int(35.0 / seconds))) < 4
 
 
-@pytest.mark.xfail(strict=True, reason="sums of tenths miss whole multiples: 2 of 33 rounds of ten minutes are held")
 def test_every_round_is_held_in_the_simulator() -> None:
     """The simulator's clock adds up intervals of a tenth of a second."""
     policy = Elasticutor.hybrid(every=2.0)
@@ -220,9 +213,6 @@ def test_every_round_is_held_in_the_simulator() -> None:
     assert rounds >= 14
 
 
-@pytest.mark.xfail(
-    strict=True, reason="nodes of four executors are given for three, since the last one has no shard left"
-)
 def test_a_second_round_follows_the_merging_of_the_last_executor() -> None:
     policy = Elasticutor.hybrid(every=10.0)
     fluid = idle(policy)
@@ -230,7 +220,6 @@ def test_a_second_round_follows_the_merging_of_the_last_executor() -> None:
     assert len(executors_after(policy, fluid, 25)) < 4
 
 
-@pytest.mark.xfail(strict=True, reason="a time that is missing counts as 0, which is a multiple of everything")
 def test_no_round_is_held_before_its_time() -> None:
     policy = Elasticutor.hybrid()
     fluid = idle(policy)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rheostat.elastic.control import Control, turn
 from rheostat.elastic.observation import Observation, OperatorObservation
-from tests.elastic.policies import EVERY, EXECUTORS, crossed, fits, kept_all, world
+from tests.elastic.policies import EVERY, crossed, fits, kept_all, world
 
 ABSURD = (np.nan, 0.0, -1.0, -1e18, np.inf, -np.inf, 1e18, 1e308, 3.5)
 BY_SHARD = ("arrived", "completed", "latency", "traffic", "state")
@@ -53,9 +53,6 @@ def spoilt(seen: Observation, faults: list[Fault]) -> Observation:
 @given(faults=FAULTS)
 def test_absurd_metrics_are_survived(name: str, faults: list[Fault]) -> None:
     policy = EVERY[name]()
-    if name == "elasticutor-hybrid":
-        # What a wrong time does to its rounds of splitting and merging has tests of its own.
-        faults = [fault for fault in faults if fault[1] != "time"]
     fluid = world(policy, 45.0, (4, 4), shards=8, slots=3)
     control = Control.start(policy, fluid.plan)
     for _ in range(9):
@@ -65,9 +62,7 @@ def test_absurd_metrics_are_survived(name: str, faults: list[Fault]) -> None:
         assert fits(fluid.plan, fluid.cores)
 
 
-@crossed(
-    "elasticutor-hybrid", reason="the number of the round of splitting and merging is computed from an endless time"
-)
+@crossed()
 def test_an_endless_time_is_survived(name: str) -> None:
     policy = EVERY[name]()
     fluid = world(policy, 30.0)
@@ -119,9 +114,7 @@ def restarted(seen: Observation, lost: dict[str, Any]) -> Observation:
     return replace(seen, operators=operators)
 
 
-@crossed(
-    "resource-centric", *EXECUTORS, but=["static"], reason="counters that went back stand still until they are passed"
-)
+@crossed(but=["static"])
 def test_counters_that_start_again_are_acted_upon(name: str) -> None:
     """After 100 intervals with 30 rows a second and shard the processes restart, and the load doubles."""
     policy = EVERY[name]()

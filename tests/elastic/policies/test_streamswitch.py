@@ -122,7 +122,6 @@ def test_the_bound_is_kept_in_a_run() -> None:
     assert trace.mean_success() > 0.95
 
 
-@pytest.mark.xfail(strict=True, reason="slots without shards are in use, but Diagnose never sees them")
 def test_a_slot_without_shards_is_given_back() -> None:
     policy = StreamSwitch()
     plan = Plan({"work": OperatorPlan(np.array([0, 0, 0, 0]), np.array([0, 0]))}, 1)

@@ -17,6 +17,7 @@ from rheostat.elastic.allocation import Allocation, allocate
 from rheostat.elastic.cores import Cores, fill
 from rheostat.elastic.epoch_allocation import allocate_epochs
 from rheostat.elastic.executors import EVERY, reshape
+from rheostat.elastic.hysteresis import BUSY, idle, stays
 from rheostat.elastic.levelling import THRESHOLD, level
 from rheostat.elastic.measured import Measured
 from rheostat.elastic.observation import Observation
@@ -25,26 +26,13 @@ from rheostat.elastic.placement import Executors, Placement, place, place_naivel
 from rheostat.elastic.plan import STAY, Action, Ints, OperatorPlan, Plan, Proposal, Revision, Subspaces
 from rheostat.elastic.policy import Pause
 from rheostat.elastic.queueing import largest_rho, offered_load
+from rheostat.elastic.rates import Rates, usual
+from rheostat.elastic.subspaces import fitted, living, subspaces_of
 from rheostat.elastic.treat import Waits
 
+__all__ = ["Elasticutor", "Rates", "subspaces_of"]
+
 Values = npt.NDArray[np.float64]
-
-_BUSY = 0.9
-"""Load of the busiest executor's cores from which on more cores are worth a change."""
-
-_SPARE = 1.25
-"""An executor with more than this times the cores it needs gives back what it does not."""
-
-
-@dataclass(frozen=True, eq=False)
-class Rates:
-    """What was measured of every operator, the cores there are, and when executors were last split or merged."""
-
-    operators: Mapping[str, Measured]
-    cores: Ints
-    external: float = 0.0
-    time: float = 0.0
-    reshaped: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -98,28 +86,26 @@ class Elasticutor:
 
     def begin(self, plan: Plan) -> Rates:
         """Nothing measured yet."""
-        operators = {name: Measured.nothing(len(p.routing)) for name, p in plan.operators.items()}
-        return Rates(operators, np.zeros(0, dtype=np.int64))
+        return Rates.nothing(plan)
 
     def learn(self, history: Rates, observation: Observation) -> Rates:
         """Rates after one more interval."""
-        operators = dict(history.operators)
-        for name, seen in observation.operators.items():
-            if name in operators:
-                operators[name] = operators[name].after(seen, observation.seconds, observation.stretch)
-        external = observation.external * observation.stretch
-        external = external if 0 <= external < np.inf else history.external
-        time = observation.time if observation.time > history.time else history.time
-        return replace(history, operators=operators, cores=observation.cores, external=external, time=time)
+        return history.after(observation, self.reshaping)
 
     def decide(self, history: Rates, plan: Plan) -> Proposal:
         """Cores for every executor, their places, and balanced slots."""
-        if not history.cores.sum() > 0 or not all(history.operators[n].known(p) for n, p in plan.operators.items()):
-            return Proposal(reasons=("nothing was measured yet",))
-        subspaces = {name: subspaces_of(part) for name, part in plan.operators.items()}
+        total, problem = int(history.cores.sum()), history.problem(plan)
+        if problem:
+            return Proposal(reasons=(problem,))
+        if len(plan.operators) > total:
+            return Proposal(reasons=(f"{len(plan.operators)} operators cannot share {total} cores",))
+        subspaces = {name: living(subspaces_of(part)) for name, part in plan.operators.items()}
         reasons: list[str] = []
-        if self.reshaping and int(history.time // self.reshaping) > int((history.time - 1e-9) // self.reshaping):
+        if history.due:
             subspaces = {name: self._reshaped(name, s, history, reasons) for name, s in subspaces.items()}
+        if sum(len(owned.homes) for owned in subspaces.values()) > total:
+            subspaces, merged = fitted(subspaces, {n: history.operators[n].work() for n in subspaces}, total)
+            reasons += merged
         allocation, placement = self.schedule(history, plan, subspaces)
         reasons += [allocation.reason, placement.reason]
         revisions = []
@@ -153,29 +139,28 @@ class Elasticutor:
     def _allocate(self, known: Executors, current: Cores, history: Rates) -> Allocation:
         """Cores for every executor; those it has, if they are nearly as good."""
         total = int(history.cores.sum())
-        services = known.services / max(self.uneven, 1.0)
+        services = self._services(known)
         if self.overhead is not None:
             found = allocate_epochs(known.arrivals, services, total, self.bound, self.overhead)
         else:
             found = allocate(known.arrivals, services, total, self.bound, history.external)
-        have = current.by_executor(len(known.arrivals))
-        if self.steady > 1 and have.sum() <= total and (have > 0).all():
-            load = offered_load(known.arrivals, services)
-            now, then = (load / have).max(initial=0.0), (load / np.maximum(found.cores, 1)).max(initial=0.0)
-            # Under the bound a core more does little; above it the busiest executor decides what gets through.
-            enough = now <= self._busy() if found.met else now <= self.steady * then
-            if enough and not (found.met and _idle(have, found.cores).any()):
-                return replace(found, cores=have)
-        return found
+        have, load = current.by_executor(len(known.arrivals)), offered_load(known.arrivals, services)
+        kept = stays(found, have, load, total, self._busy(), self.steady)
+        return replace(found, cores=have) if kept else found
+
+    def _services(self, known: Executors) -> Values:
+        """Rows per second of one core; less if what an executor has is not spread evenly over its slots."""
+        return usual(known.services) / max(self.uneven, 1.0)
 
     def _busy(self) -> float:
         """How busy the busiest executor may be without getting more cores."""
         if self.overhead is None:
-            return _BUSY
-        return largest_rho(self.overhead, self.bound) or _BUSY
+            return BUSY
+        return largest_rho(self.overhead, self.bound) or BUSY
 
     def _place(self, wanted: Ints, known: Executors, current: Cores, cores: Ints) -> Placement:
-        kept = _released(current, wanted, known.homes) if self.release else current
+        load = offered_load(known.arrivals, self._services(known))
+        kept = _released(current, wanted, known.homes, load) if self.release else current
         given = cores, known.homes, kept, known.state, known.traffic
         return place(wanted, *given, self.locality) if self.informed else place_naively(wanted, *given)
 
@@ -192,6 +177,8 @@ class Elasticutor:
 
     def _reshaped(self, name: str, subspaces: Subspaces, history: Rates, reasons: list[str]) -> Subspaces:
         """Executors split and merged; a new one begins on the node with most room, which placement finds."""
+        if not history.operators[name].service > 0:
+            return subspaces
         room = history.cores[np.clip(subspaces.homes, 0, len(history.cores) - 1)]
         found = reshape(subspaces.executors.tolist(), history.operators[name].work(), room)
         reasons += [f"{name}: {split.reason}" for split in found.splits]
@@ -199,37 +186,23 @@ class Elasticutor:
         executors = np.array(found.routing, dtype=np.int64)
         size = max(int(executors.max()) + 1, len(subspaces.homes))
         homes = np.r_[subspaces.homes, np.full(size - len(subspaces.homes), -1)]
-        return Subspaces(executors, subspaces.owners, homes)
+        return living(Subspaces(executors, subspaces.owners, homes))
 
 
-def _idle(have: Ints, wanted: Ints) -> npt.NDArray[np.bool_]:
-    """Who has so many cores too many that it is worth a change to be rid of them."""
-    idle: npt.NDArray[np.bool_] = have > np.ceil(_SPARE * wanted)
-    return idle
-
-
-def _released(current: Cores, wanted: Ints, homes: Ints) -> Cores:
+def _released(current: Cores, wanted: Ints, homes: Ints, load: Values) -> Cores:
     """Without the cores that executors have far too many of, remote ones first.
 
     Algorithm 1 takes cores from those who have too many only when others want them. Whoever pays for cores wants them
     back as well.
     """
     have = current.by_executor(len(wanted))
-    idle = _idle(have, wanted)
-    if not idle.any():
+    gives_back = idle(have, wanted, load)
+    if not gives_back.any():
         return current
     order = np.lexsort((current.cores, current.node == homes[current.executor]))
     executor, node, cores = current.executor[order], current.node[order], current.cores[order]
-    gives = fill(executor, cores, np.where(idle, have - wanted, 0))
+    gives = fill(executor, cores, np.where(gives_back, have - wanted, 0))
     return Cores.summed(executor, node, cores - gives)
-
-
-def subspaces_of(plan: OperatorPlan) -> Subspaces:
-    """Who owns which keys; every slot by itself if nothing is said."""
-    if plan.subspaces is not None:
-        return plan.subspaces
-    owners = np.where(plan.nodes >= 0, np.arange(len(plan.nodes)), -1)
-    return Subspaces(plan.routing, owners, np.where(plan.nodes >= 0, plan.nodes, -1))
 
 
 def _executors(subspaces: Mapping[str, Subspaces], measured: Mapping[str, Measured]) -> Executors:
@@ -278,14 +251,36 @@ def _slotted(plan: OperatorPlan, owned: Subspaces, cores: Cores, homes: Ints) ->
         if wanted
         else gone[:0]
     )
-    free = np.flatnonzero(nodes < 0)
-    if len(free) < len(new):
-        grown = np.full(len(new) - len(free), -1)
-        free = np.r_[free, len(nodes) + np.arange(len(grown))]
-        nodes, owners = np.r_[nodes, grown], np.r_[owners, grown]
-    slots = free[: len(new)]
+    slots = _numbers(new % size, gone, plan.nodes)
+    grown = np.full(max(int(slots.max(initial=-1)) + 1 - len(nodes), 0), -1)
+    nodes, owners = np.r_[nodes, grown], np.r_[owners, grown]
     nodes[slots], owners[slots] = new % size, new // size
     return OperatorPlan(plan.routing, nodes, Subspaces(owned.executors, owners, homes))
+
+
+def _numbers(where: Ints, gone: Ints, nodes: Ints) -> Ints:
+    """Numbers for new slots: of slots that go on the same node, or else numbers that nobody has.
+
+    A number must not change its node from one plan to the next: state is looked for where the slot was.
+
+    Args:
+        where: the node of every new slot.
+        gone: slots that go; ``nodes``, of all slots before.
+
+    >>> _numbers(np.array([0, 1, 1, 1]), np.array([2, 0]), np.array([1, 0, 1, -1])).tolist()
+    [3, 2, 0, 4]
+    """
+    order, left = np.argsort(where, kind="stable"), gone[np.argsort(nodes[gone], kind="stable")]
+    sought, offered = where[order], nodes[left]
+    place = np.searchsorted(offered, sought) + np.arange(len(order)) - np.searchsorted(sought, sought)
+    same = place < len(left)
+    same[same] = offered[place[same]] == sought[same]
+    found = np.full(len(where), -1)
+    found[order[same]] = left[place[same]]
+    others = np.flatnonzero(found < 0)
+    free = np.flatnonzero(nodes < 0)
+    found[others] = np.r_[free, len(nodes) + np.arange(max(len(others) - len(free), 0))][: len(others)]
+    return found
 
 
 def _missing(wanted: Mapping[int, int], have: Mapping[int, int]) -> list[tuple[int, int]]:

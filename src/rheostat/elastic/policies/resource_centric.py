@@ -10,13 +10,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rheostat.elastic.allocation import allocate
+from rheostat.elastic.allocation import Allocation, allocate
+from rheostat.elastic.evacuation import evacuate
+from rheostat.elastic.hysteresis import BUSY, stays
 from rheostat.elastic.levelling import THRESHOLD, level
 from rheostat.elastic.observation import Observation
 from rheostat.elastic.plan import STAY, Action, Ints, OperatorPlan, Plan, Proposal, Revision
-from rheostat.elastic.policies.elasticutor import Elasticutor, Rates
 from rheostat.elastic.policy import Pause
+from rheostat.elastic.queueing import offered_load
+from rheostat.elastic.rates import Rates, usual
 from rheostat.elastic.treat import Waits
+
+_WEIGHT = 0.25
+"""Share of the newest interval in the means."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,8 @@ class ResourceCentric:
     Attributes:
         bound: seconds that E[T] may reach: T_max.
         threshold: imbalance of an operator's slots above which shards move.
-        steady: slots stay as many as they are unless the model asks for more or fewer by this factor.
+        steady: slots stay as many as they are unless the model asks for more or fewer by this factor, or the busiest
+            would be less busy by it with those that the model asks for. The paper has no such rule: 1 does as it does.
     """
 
     bound: float = 0.02
@@ -38,21 +45,48 @@ class ResourceCentric:
 
     def begin(self, plan: Plan) -> Rates:
         """Nothing measured yet."""
-        return Elasticutor().begin(plan)
+        return Rates.nothing(plan)
 
     def learn(self, history: Rates, observation: Observation) -> Rates:
-        """Rates after one more interval."""
-        return Elasticutor().learn(history, observation)
+        """Rates after one more interval; longer means than elsewhere, since every change stops the operator."""
+        return history.after(observation, weight=_WEIGHT)
 
     def decide(self, history: Rates, plan: Plan) -> Proposal:
         """As many slots as M/M/k asks for, evenly loaded."""
+        fled = evacuate(plan, history.cores)
+        problem = history.problem(plan)
+        if fled.stuck or problem:
+            return Proposal(fled.revisions, None, (*fled.reasons, *([problem] if problem else [])), together=True)
+        before, plan = plan, plan.revised(fled.revisions)
+        found, wanted = self._sized(history, plan)
+        used = plan.cores(len(history.cores))
+        sizes = dict(zip(plan.operators, wanted.tolist(), strict=True))
+        slotted = {name: _shrunk(part, sizes[name], used) for name, part in plan.operators.items()}
+        revisions = []
+        for name, part in before.operators.items():
+            nodes = _grown(slotted[name], sizes[name], part.nodes, history.cores, used)
+            work = history.operators[name].work()
+            owners = np.where(nodes >= 0, 0, -1)
+            routing = plan.operators[name].routing
+            routing = level(routing, work, np.zeros(len(work), dtype=np.int64), owners, self.threshold)
+            revised = OperatorPlan(routing, nodes)
+            if not revised.same(part):
+                moved = int((routing != part.routing).sum())
+                text = f"{name}: {part.slots} to {revised.slots} slots, {moved} shards move"
+                lost = [r.reasons[0] for r in fled.revisions if r.operator == name]
+                revisions.append(Revision(name, revised, _action(part.slots, revised.slots), (text, *lost), found.met))
+        reasons = (found.reason,)
+        return Proposal(tuple(revisions), None, reasons, together=True) if revisions else replace(STAY, reasons=reasons)
+
+    def _sized(self, history: Rates, plan: Plan) -> tuple[Allocation, Ints]:
+        """What the model says, and how many slots every operator is to have."""
         total = int(history.cores.sum())
-        if not total > 0 or not all(history.operators[n].known(p) for n, p in plan.operators.items()):
-            return Proposal(reasons=("nothing was measured yet",))
-        demand = [history.operators[name].demand().sum() for name in plan.operators]
-        service = [history.operators[name].service for name in plan.operators]
+        demand = np.array([history.operators[name].demand().sum() for name in plan.operators])
+        service = usual(np.array([history.operators[name].service for name in plan.operators]))
         found = allocate(demand, service, total, self.bound, history.external)
         have = np.array([p.slots for p in plan.operators.values()])
+        if stays(found, have, offered_load(demand, service), total, BUSY, self.steady):
+            return found, have
         shards = np.array([len(p.routing) for p in plan.operators.values()])
         wanted = np.minimum(np.maximum(found.cores, 1), shards)
         # A few slots more or fewer are not worth a stop.
@@ -61,43 +95,33 @@ class ResourceCentric:
             wanted = np.where(close & (wanted.sum() - wanted + have <= total), have, wanted)
         if wanted.sum() > total:
             wanted = np.minimum(wanted, np.maximum(found.cores, 1))
-        used = plan.cores(len(history.cores))
-        revisions = []
-        for (name, part), count in zip(plan.operators.items(), wanted.tolist(), strict=True):
-            slotted = _resized(part, count, history.cores, used)
-            owners = np.where(slotted.nodes >= 0, 0, -1)
-            work = history.operators[name].work()
-            routing = level(slotted.routing, work, np.zeros(len(work), dtype=np.int64), owners, self.threshold)
-            revised = OperatorPlan(routing, slotted.nodes)
-            if not revised.same(part):
-                action = (
-                    Action.BALANCE
-                    if count == part.slots
-                    else Action.SCALE_OUT
-                    if count > part.slots
-                    else Action.SCALE_IN
-                )
-                moved = int((routing != part.routing).sum())
-                text = f"{name}: {part.slots} to {count} slots, {moved} shards move"
-                revisions.append(Revision(name, revised, action, (text,), found.met))
-        reasons = (found.reason,)
-        return Proposal(tuple(revisions), None, reasons, together=True) if revisions else replace(STAY, reasons=reasons)
+        return found, wanted
 
 
-def _resized(plan: OperatorPlan, count: int, cores: Ints, used: Ints) -> OperatorPlan:
-    """Slots added where cores are free, or taken from the end; ``used`` is kept up to date."""
+def _shrunk(plan: OperatorPlan, count: int, used: Ints) -> Ints:
+    """Nodes of the slots, without those at the end that are too many; ``used`` is kept up to date."""
     nodes = plan.nodes.copy()
-    for slot in plan.used[count:][::-1].tolist():
-        used[nodes[slot]] -= 1
-        nodes[slot] = -1
-    for _ in range(count - plan.slots):
+    gone = plan.used[max(count, 1) :]
+    np.subtract.at(used, nodes[gone], 1)
+    nodes[gone] = -1
+    return nodes
+
+
+def _grown(nodes: Ints, count: int, before: Ints, cores: Ints, used: Ints) -> Ints:
+    """With new slots where cores are free, and numbers that no slot had before; ``used`` is kept up to date."""
+    for _ in range(count - int(np.count_nonzero(nodes >= 0))):
         room = cores - used
         node = int(room.argmax())
         if room[node] <= 0:
             break
-        free = np.flatnonzero(nodes < 0)
+        known = np.r_[before, np.full(max(len(nodes) - len(before), 0), -1)]
+        free = np.flatnonzero((nodes < 0) & (known[: len(nodes)] < 0))
         if not len(free):
             nodes, free = np.r_[nodes, -1], np.array([len(nodes)])
         nodes[free[0]] = node
         used[node] += 1
-    return OperatorPlan(plan.routing, nodes)
+    return nodes
+
+
+def _action(before: int, after: int) -> Action:
+    return Action.BALANCE if before == after else Action.SCALE_OUT if after > before else Action.SCALE_IN

@@ -5,7 +5,7 @@ Operators are bounded one by one. An end-to-end bound is given as one bound for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -13,9 +13,10 @@ import numpy as np
 
 from rheostat.elastic.diagnose import diagnose
 from rheostat.elastic.drs import drs, drs_lb
+from rheostat.elastic.evacuation import NOBODY, evacuate
 from rheostat.elastic.examine import Examination, advance, readings
 from rheostat.elastic.observation import Observation, OperatorObservation
-from rheostat.elastic.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision
+from rheostat.elastic.plan import STAY, Action, Ints, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.policy import Pause
 from rheostat.elastic.readings import Metrics, Readings
 from rheostat.elastic.treat import Waits
@@ -31,7 +32,7 @@ class Examined:
     """
 
     operators: Mapping[str, Examination]
-    cores: np.ndarray[tuple[int], np.dtype[np.int64]]
+    cores: Ints
 
 
 @dataclass(frozen=True)
@@ -67,19 +68,44 @@ class StreamSwitch:
         return Examined(states, observation.cores)
 
     def decide(self, history: Examined, plan: Plan) -> Proposal:
-        """Diagnose every operator; each is treated by itself."""
-        revisions, reasons = [], []
+        """Diagnose every operator; each is treated by itself. Slots on nodes that have gone come first."""
+        fled = NOBODY if history.cores.all() else evacuate(plan, history.cores)
+        if fled.stuck:
+            return Proposal(fled.revisions, None, fled.reasons)
+        revisions, reasons = list(fled.revisions), []
+        fleeing = {revision.operator for revision in revisions}
         for name, state in history.operators.items():
-            found = type(self).rule(readings(state), self._limits(name))
-            reasons += [f"{name}: {reason}" for reason in found.reasons]
-            if found.action == Action.NOTHING or found.target is None:
+            if name in fleeing:
                 continue
-            wanted = _revised(plan, name, found, history.cores)
-            if wanted is None:
-                reasons.append(f"{name}: {found.action} is not possible: all cores are in use")
-                continue
-            revisions.append(Revision(name, wanted, found.action, found.reasons, found.feasible))
+            revision, found = self._diagnosed(name, state, plan, history.cores, revisions)
+            reasons += [f"{name}: {reason}" for reason in found]
+            if revision is not None:
+                revisions.append(revision)
         return Proposal(tuple(revisions), None, tuple(reasons)) if revisions or reasons else STAY
+
+    def _diagnosed(
+        self, name: str, state: Examination, plan: Plan, cores: Ints, others: Sequence[Revision]
+    ) -> tuple[Revision | None, tuple[str, ...]]:
+        """What becomes of one operator, and why; ``others`` are the revisions so far, whose cores are taken."""
+        part, seen, limits = plan.operators[name], readings(state), self._limits(name)
+        found = type(self).rule(seen, limits)
+        if found.action == Action.NOTHING and part.slots == len(seen.slots):
+            return None, found.reasons
+        if not state.table.routes(part.routing):
+            return None, (*found.reasons, "what was measured belongs to another routing: wait")
+        node = -1
+        if found.action == Action.SCALE_OUT and not _used(part, found.target):
+            free = _free(plan, others, cores)
+            if free.any():
+                node = int(free.argmax())
+            else:
+                limits = replace(limits, max_slots=max(min(limits.max_slots, part.slots), limits.min_slots))
+                found = type(self).rule(seen, limits)
+        if found.action == Action.NOTHING or found.target is None:
+            return _given_back(name, part, seen.slots, limits.min_slots), found.reasons
+        if node < 0 and not _used(part, found.target):
+            return None, (*found.reasons, f"{found.action} is not possible: all cores are in use")
+        return Revision(name, _revised(part, found, node), found.action, found.reasons, found.feasible), found.reasons
 
     def _limits(self, operator: str) -> Limits:
         bound = self.bounds.get(operator)
@@ -106,21 +132,41 @@ def _metrics(time: float, seen: OperatorObservation) -> Metrics:
     return Metrics(time, seen.arrived, seen.completed, seen.useful, seen.plan.routing)
 
 
-def _revised(
-    plan: Plan, operator: str, found: Diagnosis, cores: np.ndarray[tuple[int], np.dtype[np.int64]]
-) -> OperatorPlan | None:
-    """The plan after a diagnosis; None if a new slot is wanted and no core is free."""
-    old = plan.operators[operator]
-    nodes = old.nodes.copy()
+def _used(part: OperatorPlan, slot: int | None) -> bool:
+    return slot is not None and slot < len(part.nodes) and bool(part.nodes[slot] >= 0)
+
+
+def _free(plan: Plan, revisions: Sequence[Revision], cores: Ints) -> Ints:
+    """Cores of every node that nobody has or is about to get; what is about to be given up is still in use."""
+    if not len(cores):
+        return cores
+    used = plan.cores(len(cores))[: len(cores)]
+    for revision in revisions:
+        old, new = plan.operators[revision.operator].nodes, revision.plan.nodes
+        before = np.r_[old, np.full(max(len(new) - len(old), 0), -1)][: len(new)]
+        used = used + np.bincount(new[(new >= 0) & (before < 0)], minlength=len(cores))[: len(cores)]
+    free: Ints = np.maximum(cores - used, 0)
+    return free
+
+
+def _given_back(name: str, part: OperatorPlan, loaded: Sequence[int], fewest: int) -> Revision | None:
+    """Without slots that have no shard, down to the fewest that are wanted; None if there is none."""
+    empty = np.setdiff1d(part.used, loaded)[max(fewest - len(loaded), 0) :]
+    if not len(empty):
+        return None
+    nodes = part.nodes.copy()
+    nodes[empty] = -1
+    text = f"slots {', '.join(map(str, empty.tolist()))} have no shards"
+    return Revision(name, OperatorPlan(part.routing, nodes), Action.SCALE_IN, (text,))
+
+
+def _revised(part: OperatorPlan, found: Diagnosis, node: int) -> OperatorPlan:
+    """The plan after a diagnosis; a new slot goes to the node."""
     target = found.target
     assert target is not None
-    if target >= len(nodes) or nodes[target] < 0:
-        room = cores - plan.cores(len(cores)) if len(cores) else np.zeros(1, dtype=np.int64)
-        if not room.max(initial=0) > 0:
-            return None
-        nodes = np.r_[nodes, np.full(max(target + 1 - len(nodes), 0), -1)]
-        nodes[target] = int(room.argmax())
-    routing = np.asarray(found.routing, dtype=np.int64)
+    nodes = np.r_[part.nodes, np.full(max(target + 1 - len(part.nodes), 0), -1)]
+    if nodes[target] < 0:
+        nodes[target] = node
     if found.action == Action.SCALE_IN and found.source is not None:
         nodes[found.source] = -1
-    return OperatorPlan(routing, nodes)
+    return OperatorPlan(np.asarray(found.routing, dtype=np.int64), nodes)
