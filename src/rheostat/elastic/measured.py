@@ -139,9 +139,13 @@ class Measured:
             return self.service
         return rows / time if np.isnan(self.service) else (1 - share) * self.service + share * (rows / time)
 
-    def demand(self) -> Values:
-        """Rows per second that every shard needs served, so that what waits is worked off soon."""
-        return self.arrival + self.backlog / _CATCH_UP
+    def demand(self, epochs: bool = False) -> Values:
+        """Rows per second that every shard needs served, so that what waits is worked off soon.
+
+        Args:
+            epochs: rows come in epochs, so that some always wait for the next one: they are no backlog.
+        """
+        return self.arrival if epochs else self.arrival + self.backlog / _CATCH_UP
 
     def work(self) -> Values:
         """Cores that every shard keeps busy; just rows per second while no service rate is known."""

@@ -34,7 +34,7 @@ TRADES = 0.5
 
 def policies() -> dict[str, Policy]:
     """The paper's three approaches, as the paper has them."""
-    return {"static": Static(), "resource-centric": ResourceCentric(), "elasticutor": Elasticutor.published()}
+    return {"static": Static(), "resource-centric": ResourceCentric.published(), "elasticutor": Elasticutor.published()}
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def data_intensity(run: Run) -> list[Claim]:
         if kind == "size" and value == 128.0:
             found[kind, value, cores] = found["cost", 1e-3, cores]
             continue
-        seconds = 4.0 if run.quick or (kind == "cost" and value < 1e-3) else 8.0
+        seconds = 2.5 if run.quick else 4.0 if kind == "cost" and value < 1e-3 else 8.0
         more = {"cost": value} if kind == "cost" else {"size": value}
         # Throughput with all that goes through; latency with what the cores could do by themselves.
         through = one_executor(cores, run.seed, seconds, **more).throughput
@@ -178,9 +178,9 @@ def parameters(run: Run) -> list[Claim]:
     for workload, y, z in run.each("figure 13: executors and shards", cases):
         size, omega = loads[workload]
         if y == 0:
-            policy = (Static(), ResourceCentric())[z]
+            policy = (Static(), ResourceCentric.published())[z]
             each = MicroRun(policy, nodes, omega, seconds, warm_up, size=size, seed=run.seed)
-            others[workload, policy.name] = each.trace().mean_throughput(warm_up)
+            others[workload, ("static", "resource-centric")[z]] = each.trace().mean_throughput(warm_up)
         else:
             each = MicroRun(Elasticutor.published(), nodes, omega, seconds, warm_up, y, z, size=size, seed=run.seed)
             found[workload, y, z] = each.trace().mean_throughput(warm_up)

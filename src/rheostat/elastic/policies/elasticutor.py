@@ -132,7 +132,7 @@ class Elasticutor:
 
     def schedule(self, history: Rates, plan: Plan, subspaces: Mapping[str, Subspaces]) -> tuple[Allocation, Placement]:
         """How many cores every executor gets, and on which nodes (section 4): what the paper times in table 3."""
-        known, current = _executors(subspaces, history.operators), _current(plan, subspaces)
+        known, current = _executors(subspaces, history.operators, self.overhead is not None), _current(plan, subspaces)
         allocation = self._allocate(known, current, history)
         return allocation, self._place(allocation.cores, known, current, history.cores)
 
@@ -205,14 +205,14 @@ def _released(current: Cores, wanted: Ints, homes: Ints, load: Values) -> Cores:
     return Cores.summed(executor, node, cores - gives)
 
 
-def _executors(subspaces: Mapping[str, Subspaces], measured: Mapping[str, Measured]) -> Executors:
+def _executors(subspaces: Mapping[str, Subspaces], measured: Mapping[str, Measured], epochs: bool) -> Executors:
     """What is known of the executors of all operators, one after the other."""
     parts: list[tuple[Values, ...]] = []
     for name, owned in subspaces.items():
         seen, count = measured[name], len(owned.homes)
         demand, state, traffic = (
             np.bincount(owned.executors, weights=v, minlength=count).astype(np.float64)
-            for v in (seen.demand(), seen.state, seen.traffic)
+            for v in (seen.demand(epochs), seen.state, seen.traffic)
         )
         parts.append((demand, np.full(count, seen.service), state, traffic, owned.homes.astype(np.float64)))
     arrivals, services, state, traffic, homes = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -14,15 +14,13 @@ from rheostat.elastic.allocation import Allocation, allocate
 from rheostat.elastic.evacuation import evacuate
 from rheostat.elastic.hysteresis import BUSY, stays
 from rheostat.elastic.levelling import THRESHOLD, level
+from rheostat.elastic.measured import WEIGHT
 from rheostat.elastic.observation import Observation
 from rheostat.elastic.plan import STAY, Action, Ints, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.policy import Pause
 from rheostat.elastic.queueing import offered_load
 from rheostat.elastic.rates import Rates, usual
 from rheostat.elastic.treat import Waits
-
-_WEIGHT = 0.25
-"""Share of the newest interval in the means."""
 
 
 @dataclass(frozen=True)
@@ -34,22 +32,29 @@ class ResourceCentric:
         threshold: imbalance of an operator's slots above which shards move.
         steady: slots stay as many as they are unless the model asks for more or fewer by this factor, or the busiest
             would be less busy by it with those that the model asks for. The paper has no such rule: 1 does as it does.
+        weight: share of the newest interval in the means: less than elsewhere, since every change stops the operator.
     """
 
     bound: float = 0.02
     threshold: float = THRESHOLD
     steady: float = 1.1
+    weight: float = 0.25
     name: str = "resource-centric"
     pause: Pause = Pause.OPERATOR
     waits: Waits = Waits(rest=0.0, calm=0.0, limit=60.0)
+
+    @classmethod
+    def published(cls, bound: float = 0.02) -> ResourceCentric:
+        """As the paper compares with it: what is measured and when it acts are as in Elasticutor (section 5)."""
+        return cls(bound=bound, steady=1.0, weight=WEIGHT, name="resource-centric-published")
 
     def begin(self, plan: Plan) -> Rates:
         """Nothing measured yet."""
         return Rates.nothing(plan)
 
     def learn(self, history: Rates, observation: Observation) -> Rates:
-        """Rates after one more interval; longer means than elsewhere, since every change stops the operator."""
-        return history.after(observation, weight=_WEIGHT)
+        """Rates after one more interval."""
+        return history.after(observation, weight=self.weight)
 
     def decide(self, history: Rates, plan: Plan) -> Proposal:
         """As many slots as M/M/k asks for, evenly loaded."""
