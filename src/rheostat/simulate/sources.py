@@ -43,7 +43,7 @@ def make_workload(given: Mapping[str, Any]) -> Workload:
     4
     """
     values = {k: v for k, v in given.items() if k != "kind"}
-    kind = given.get("kind")
+    kind = str(given.get("kind"))
     if kind not in KINDS:
         raise TopologyError(f"workload {kind!r}: choose one of {', '.join(KINDS)}")
     if kind == "recorded":
