@@ -174,7 +174,7 @@ def make_policy(given: Mapping[str, Any]) -> Policy:
     >>> make_policy({"name": "streamswitch", "margin": 0.1}).limits.margin
     0.1
     """
-    name, values = given.get("name"), {k: v for k, v in given.items() if k != "name"}
+    name, values = str(given.get("name")), {k: v for k, v in given.items() if k != "name"}
     if name not in POLICIES:
         raise TopologyError(f"policy {name!r}: choose one of {', '.join(sorted(POLICIES))}")
     policy: Any = POLICIES[name]()
