@@ -99,7 +99,7 @@ def test_a_saturated_market_keeps_its_rate() -> None:
 
 @pytest.mark.parametrize("block", [0.7, 30.0, 300.0])
 def test_without_bursts_popularity_is_the_exchanges(block: float) -> None:
-    market, drift = SaturatedMarket(100.0, block, bursts=0.0), Exchange().popularity()
+    market, drift = SaturatedMarket(100.0, block, bursts=0.0, largest=1.0), Exchange().popularity()
     for number in (0, 1, 20, BLOCKS - 1):
         for time in (number * block, (number + 0.5) * block, (number + 1) * block * (1 - 1e-9)):
             assert np.allclose(market.popularity(time), drift[number], rtol=1e-9)
@@ -173,3 +173,10 @@ def test_bursts_have_the_height_that_they_should() -> None:
 def test_wrong_parameters_are_named(make: Callable[[], Any], name: str) -> None:
     with pytest.raises(TopologyError, match=f"^{name}="):
         make()
+
+
+def test_bursts_are_cut_off() -> None:
+    """What is cut off goes to all in proportion, so shares end up above it, but far below what they would be."""
+    cut, free = (SaturatedMarket(100.0, 30.0, bursts=60.0, largest=share) for share in (0.03, 1.0))
+    shares = [max(market.popularity(t).max() for t in np.arange(0.0, 120.0, 1.0)) for market in (cut, free)]
+    assert shares[0] <= 0.03 * 1.5 < shares[1]

@@ -104,3 +104,8 @@ def test_an_executor_keeps_its_keys_whatever_its_shards() -> None:
 def test_wrong_parameters_are_named(make: Callable[[], Any], name: str) -> None:
     with pytest.raises(TopologyError, match=f"^{name}="):
         make()
+
+
+def test_all_keys_may_belong_to_one_shard() -> None:
+    one = Micro(1_000.0, executors=1, shards_per_executor=1)
+    assert set(one.between(0.0, 2.0).shards.tolist()) == {0}

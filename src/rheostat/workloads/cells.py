@@ -202,7 +202,9 @@ class Eras(Flow):
         return math.inf
 
     def _place(self, rng: np.random.Generator, index: int, rows: Floats) -> Shards:
-        return mixed_up(rng, rng.multinomial(len(rows), self._shares(index // self._per_era)))
+        # A single shard's share is a sum that may be a last digit above one.
+        shares = np.minimum(self._shares(index // self._per_era), 1.0)
+        return mixed_up(rng, rng.multinomial(len(rows), shares))
 
     def _rows(self, begin: float, end: float) -> Floats:
         rows = np.zeros(self.shards)

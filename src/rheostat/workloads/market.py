@@ -129,8 +129,8 @@ class SaturatedMarket(Eras):
         rate: orders per second.
         block: seconds for which the exchange's popularity stays; it is 300 on the day itself.
         bursts: that begin in a minute, over all stocks.
-        largest: share of the orders that no stock exceeds, also in a burst: a stock cannot be divided, so what one core
-            can do for it bounds everybody.
+        largest: share of the orders at which a stock is cut off, also in a burst, before shares are made to add up to
+            one again: a stock cannot be divided, so what one core can do for it bounds everybody.
 
     >>> market = SaturatedMarket(rate=1_000.0)
     >>> market.seconds, round(float(market.rates(0.0, 60.0).sum()))
