@@ -34,8 +34,8 @@ demo: java ## watch the lending job on local Spark (about 90 seconds)
 test: lint java ## lint, types, import directions, and all tests
 	$(BIN)/python -m pytest
 
-test-fast: $(STAMP) ## the tests without Spark, in less than two minutes
-	$(BIN)/python -m pytest -m "not slow and not spark"
+test-fast: $(STAMP) ## the tests without Spark and simulator, in less than two minutes
+	$(BIN)/python -m pytest -m "not slow and not spark and not simulated"
 
 lint: $(STAMP) ## ruff, mypy and import-linter
 	$(BIN)/ruff check src tests examples

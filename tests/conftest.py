@@ -1,0 +1,13 @@
+"""Which tests need compiled engines: their first run compiles for a minute, so the fast ones leave them out."""
+
+from __future__ import annotations
+
+import pytest
+
+COMPILED = ("tests/simulate", "tests/reproduce", "tests/elastic/policies", "rheostat/simulate", "rheostat/reproduce")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(part in item.path.as_posix() for part in COMPILED):
+            item.add_marker("simulated")
