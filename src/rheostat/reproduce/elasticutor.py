@@ -21,5 +21,6 @@ def reproduce(run: Run) -> list[Claim]:
         elasticutor_exchange.comparison,
         elasticutor_exchange.scalability,
         elasticutor_internet.decisions,
+        elasticutor_internet.speed,
     )
     return [claim for part in parts for claim in part(run)]
