@@ -1,0 +1,78 @@
+"""DRS as it was published, for StreamSwitch's comparison: under overload it has no plan (StreamSwitch section 6).
+
+Where no number of slots within the limits keeps the bound, the published DRS changes nothing, and at the exchange's
+openings that is so for many seconds. ``rheostat.elastic.drs`` asks for all slots instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rheostat.elastic.diagnose import (
+    best_move,
+    concluded,
+    described,
+    nothing,
+    problem,
+    slot_health,
+    slot_strains,
+)
+from rheostat.elastic.drs import drs, fewest_slots
+from rheostat.elastic.plan import Action
+from rheostat.elastic.policies import StreamSwitch
+from rheostat.elastic.readings import Readings
+from rheostat.elastic.verdicts import Diagnosis, Health, Limits
+
+
+def published_drs(readings: Readings, limits: Limits) -> Diagnosis:
+    """As ``drs``, but nothing is done where no number of slots is enough.
+
+    >>> flooded = Readings.of((0, 0), (9000, 9000), (1000,), (9.0,))
+    >>> [rule(flooded, Limits(max_slots=4)).action.value for rule in (drs, published_drs)]
+    ['scale out', 'nothing']
+    """
+    if problem(readings):
+        return drs(readings, limits)
+    if fewest_slots(float(readings.arrival.sum()), float(readings.service.mean()), limits).feasible:
+        return drs(readings, limits)
+    worst = Health(int(slot_health(readings, limits).max()))
+    return nothing(readings, worst, (f"no number of slots up to {limits.max_slots} keeps the bound: no plan",), False)
+
+
+def published_drs_lb(readings: Readings, limits: Limits) -> Diagnosis:
+    """The same; while the number of slots stays, the worst severe slot gives shards to another.
+
+    >>> flooded = Readings.of((0, 0, 0, 1), (9000, 9000, 9000, 1), (1000, 1000), (9.0, 0.0))
+    >>> published_drs_lb(flooded, Limits(max_slots=4)).action.value
+    'balance'
+    """
+    found = published_drs(readings, limits)
+    if found.action != Action.NOTHING or problem(readings) or found.health != Health.SEVERE:
+        return found
+    each, strains = slot_health(readings, limits), slot_strains(readings, limits)
+    for source in sorted(np.flatnonzero(each == Health.SEVERE).tolist(), key=lambda i: (-strains[i], i)):
+        step = best_move(readings, limits, source)
+        if step is not None:
+            reasons = (*found.reasons, f"severe: {described(readings, limits, source)}")
+            return concluded(readings, limits, Action.BALANCE, step, reasons, found.feasible)
+    return found
+
+
+@dataclass(frozen=True)
+class PublishedDrs(StreamSwitch):
+    """DRS with StreamSwitch's choice of shards."""
+
+    name: str = "drs, published"
+    rule: ClassVar[Callable[[Readings, Limits], Diagnosis]] = staticmethod(published_drs)
+
+
+@dataclass(frozen=True)
+class PublishedDrsLb(StreamSwitch):
+    """DRS with StreamSwitch's choice of shards, and its balancing."""
+
+    name: str = "drs-lb, published"
+    rule: ClassVar[Callable[[Readings, Limits], Diagnosis]] = staticmethod(published_drs_lb)
