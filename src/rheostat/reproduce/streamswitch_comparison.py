@@ -130,7 +130,7 @@ def _outdone(kind: str, found: Sequence[Outcome]) -> list[Claim]:
     if not theirs:
         return []
     claim = Claim(
-        f"fig5-{kind.lower()}",
+        f"fig5-above-{kind.lower()}",
         f"StreamSwitch is above {kind}: to every setting of it, some margin gives more success with no more slots",
         "outperforms",
         f"to {len(theirs) - len(missed)} of {len(theirs)} settings",
