@@ -233,7 +233,7 @@ def test_the_comparison_is_lost_to_a_rival_with_fewer_slots(tmp_path: Path) -> N
     worse = [result("Static(8)", 0.80, 8.0), result("DRS(0.4)", 0.94, 8.4), result("DRS-LB(0.4)", 0.95, 8.5)]
 
     def judge(found: list[Outcome]) -> dict[str, bool]:
-        return by_id(streamswitch_comparison.claims(Run(tmp_path), [Traded(o, [o.success] * 2) for o in found]))
+        return by_id(streamswitch_comparison.claims(Run(tmp_path), [Traded(o, [o.success] * 3) for o in found]))
 
     won = judge([*ours, *worse])
     assert won["fig5-baseline"]

@@ -27,7 +27,7 @@ def reproduce(bench: Bench, before: Sequence[Traded]) -> list[Claim]:
     chosen = days(run)
     every = [t.outcome for t in bench.each("other latency bounds", traded, chosen)]
     seen = {b: [o for d, o in zip(chosen, every, strict=True) if (d.bound, d.window) == b] for b in BOUNDS}
-    base = {t.outcome.name: t.outcome.rate if run.quick else float(t.strata[-1].mean()) for t in before}
+    base = {t.outcome.name: t.outcome.rate if run.quick else t.afternoon for t in before}
     return claims(run, seen, base)
 
 

@@ -1,9 +1,9 @@
 """The two engines that StreamSwitch was built into, by how they carry out a treatment (StreamSwitch section 5).
 
 On Samza rows wait in a log that both slots read, so a treatment begins at once. On Flink the *switchpoint* is a barrier
-that queues behind all rows on their way to the two slots, and nothing changes hands before both have seen it. The
-configuration that was published with the system gives channels practically unlimited buffers, so that is every row
-that waits.
+that queues behind the rows on their way to the two slots, and nothing changes hands before both have seen it. How many
+rows can be on their way is limited by the engine's buffers; those beyond wait in front of the source, behind the
+barrier.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class Samza(Continuous):
     """A continuous engine that reports useful time together with the rows that it was spent on.
 
     Time spent on a row that is not done when the interval ends belongs to the interval in which it will be. Otherwise a
-    slot that is stopped in the middle of a row reports one row for next to no time, and looks far too fast.
+    slot that is stopped in the middle of a row reports one row for next to no time, and looks far too fast. All rows of
+    an operator have to cost the same.
 
     >>> from rheostat.simulate.job import Cluster, Job, Operator
     >>> from rheostat.workloads.arrivals import Constant
@@ -51,16 +52,21 @@ class Samza(Continuous):
 class Flink(Samza):
     """An engine whose treatments begin when a barrier has come through the queues of both slots.
 
+    Attributes:
+        in_flight: rows that can be on their way to a slot.
+
     >>> from rheostat.simulate.job import Cluster, Job, Operator
     >>> from rheostat.workloads.arrivals import Constant
     >>> job, load = Job((Operator("work", shards=4, cost=0.01),)), Constant(400.0, weights=[1, 1, 1, 1])
-    >>> engine = Flink(job, Cluster(1, 4), load, Plan({"work": OperatorPlan.even(4, 1)}, 1), pause=Pause.PAIR)
+    >>> engine = Flink(job, Cluster(1, 4), load, Plan({"work": OperatorPlan.even(4, 1)}, 1), pause=Pause.PAIR,
+    ...     in_flight=200)
     >>> _ = engine.step()  # 100 of about 400 rows are done
     >>> engine.apply(Plan({"work": OperatorPlan.even(4, 2)}, 1))
-    >>> engine.busy("work"), engine.plan.operators["work"].slots  # 3 s until the barrier has passed 300 rows
+    >>> engine.busy("work"), engine.plan.operators["work"].slots  # 2 s until the barrier has passed 200 rows
     (True, 1)
     """
 
+    in_flight: int = 1_000_000_000
     _delays: dict[str, float] = field(default_factory=dict)
 
     def apply(self, plan: Plan) -> None:
@@ -86,4 +92,5 @@ class Flink(Samza):
         moved = np.flatnonzero(old.routing != wanted.routing)
         slots = self._places[name] * self.room + np.unique(np.r_[old.routing[moved], wanted.routing[moved]])
         cost = self.job.operators[self._places[name]].cost
-        return float((self._slots["length"][slots] * self._slots["speed"][slots] * cost).max(initial=0.0))
+        rows = np.minimum(self._slots["length"][slots], self.in_flight)
+        return float((rows * self._slots["speed"][slots] * cost).max(initial=0.0))

@@ -16,7 +16,7 @@ import numpy as np
 from rheostat.elastic.plan import OperatorPlan, Plan
 from rheostat.reproduce.streamswitch_bursts import Restless
 from rheostat.reproduce.streamswitch_engines import Flink, Samza
-from rheostat.reproduce.streamswitch_runs import FLINK, REST, SAMZA, STATIC, UNBOUNDED, Outcome, Values, policy
+from rheostat.reproduce.streamswitch_runs import BUFFERS, FLINK, REST, SAMZA, STATIC, UNBOUNDED, Outcome, Values, policy
 from rheostat.simulate.continuous import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.running import Simulation
@@ -31,6 +31,9 @@ SPEED = 216.0
 SHARDS, NODES, CORES = 64, 4, 16
 WAITING, WAITING_LAST, ENTRY_BYTES = 370e3, 2e6, 100.0
 """Orders that wait at the opening and at the end, and the size of one."""
+
+ORDER_BYTES = 200
+"""Of an order on its way, with its dozen fields. Ours."""
 
 NAME = "auction"
 NOON = DAY // 2
@@ -57,8 +60,12 @@ class Part:
         return self.strata[-1][1]
 
 
-WHOLE = Part(0.0, ((0.0, NOON, 0.5), (NOON, DAY, 0.5)))
+BUSY = 2400.0
+"""Seconds of the second session that other choices are tried on."""
+
+WHOLE = Part(0.0, ((0.0, NOON, 1 / 2), (NOON, NOON + BUSY, 1 / 6), (NOON + BUSY, DAY, 1 / 3)))
 AFTERNOON = Part(NOON - 120.0, ((NOON, DAY, 1.0),))
+EARLY = Part(NOON - 120.0, ((NOON, NOON + BUSY, 1.0),))
 SHORT = Part(NOON - 100.0, ((NOON - 80.0, NOON, 29 / 30), (NOON, NOON + 240.0, 1 / 30)))
 """For a quick run: a calm part, and the four minutes after an opening, of which the day has eight."""
 
@@ -125,7 +132,7 @@ def state(day: Day, time: float) -> Values:
 
 def engine(day: Day) -> Samza:
     """The operator on the paper's four machines."""
-    made = (Flink if day.flink else Samza)(
+    given = (
         Job((Operator(NAME, SHARDS, 1 / SPEED),)),
         Cluster(NODES, CORES),
         market(day.seed, day.restless),
@@ -135,8 +142,11 @@ def engine(day: Day) -> Samza:
         Timing(0.1, 1.0 if day.kind == STATIC else 0.1),
         Costs(queue=UNBOUNDED, pair_sync=FLINK if day.flink else SAMZA),
         policy(day.kind, day.margin).pause,
-        room=SHARDS,
-        time=day.part.begin,
+    )
+    made = (
+        Flink(*given, room=SHARDS, time=day.part.begin, in_flight=BUFFERS // ORDER_BYTES)
+        if day.flink
+        else Samza(*given, room=SHARDS, time=day.part.begin)
     )
     made.state_of(NAME, state(day, day.part.begin))
     return made
@@ -185,6 +195,16 @@ class Traded:
 
     outcome: Outcome
     strata: list[Values]
+
+    @property
+    def early(self) -> float:
+        """The success rate of the first part of the second session, of a run of the whole day."""
+        return float(self.strata[1].mean())
+
+    @property
+    def afternoon(self) -> float:
+        """The success rate of the second session, of a run of the whole day."""
+        return float((self.strata[1].mean() + 2 * self.strata[2].mean()) / 3)
 
 
 def weighed(day: Day, trace: Trace, rates: list[Values]) -> Outcome:

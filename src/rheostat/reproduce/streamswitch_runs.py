@@ -26,6 +26,9 @@ Values = npt.NDArray[np.float64]
 Setting = TypeVar("Setting")
 Found = TypeVar("Found")
 
+BUFFERS = 10 * 32_768
+"""Bytes on their way to a slot on Flink: 2 buffers of a channel's own and 8 shared ones, which is Flink's default."""
+
 UNBOUNDED = 1_000_000_000
 """Rows that may wait for a slot: they wait in a log, and nobody is stopped (StreamSwitch section 5.1)."""
 
@@ -43,7 +46,7 @@ for five seconds and more (its ``migration_interval``), so the system that was m
 KINDS = (Action.SCALE_IN, Action.BALANCE, Action.SCALE_OUT)
 
 SWITCH, DRS, DRS_LB, STATIC = "Switch", "DRS", "DRS-LB", "Static"
-ASKING = "DRS that asks"
+ASKING = "DRS+"
 """DRS that asks for all slots under overload, beside the published one."""
 
 POLICIES = {SWITCH: StreamSwitch, DRS: PublishedDrs, DRS_LB: PublishedDrsLb, ASKING: Drs}

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from rheostat.elastic.plan import OperatorPlan, Plan
 from rheostat.reproduce.streamswitch_engines import Flink
-from rheostat.reproduce.streamswitch_runs import FLINK, STATIC, SWITCH, UNBOUNDED, Outcome, policy
+from rheostat.reproduce.streamswitch_runs import BUFFERS, FLINK, STATIC, SWITCH, UNBOUNDED, Outcome, policy
 from rheostat.simulate.continuous import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.running import Bound, Simulation
 from rheostat.workloads.arrivals import Workload
 from rheostat.workloads.draws import Floats, Shards
-from rheostat.workloads.nexmark import Nexmark, Query
+from rheostat.workloads.nexmark import BID_BYTES, Nexmark, Query
 from rheostat.workloads.sinusoid import Sinusoid
 
 THINNED = 0.1
@@ -160,6 +160,7 @@ def ride(wave: Wave) -> Ridden:
         Costs(queue=UNBOUNDED, pair_sync=FLINK + wave.delay),
         decides.pause,
         room=SHARDS,
+        in_flight=round(THINNED * BUFFERS / BID_BYTES),
     )
     types = Types(engine, wave)
     simulation = Simulation(engine, decides, bound=Bound(), warm_up=wave.warm_up)
