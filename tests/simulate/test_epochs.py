@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rheostat.elastic.measured import Measured
 from rheostat.elastic.plan import OperatorPlan, Plan
+from rheostat.elastic.policies import Static
 from rheostat.elastic.queueing import epoch_latency, epoch_seconds
 from rheostat.errors import TopologyError
+from rheostat.simulate.continuous import Continuous
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Job, Operator
+from rheostat.simulate.running import Simulation
 from rheostat.workloads.arrivals import Constant, Curve
 from tests.simulate.scripted import slots_of
 
@@ -111,21 +115,21 @@ def test_under_overload_epochs_grow_without_end() -> None:
 def test_every_row_is_taken_once_and_the_first_epoch_takes_none() -> None:
     running = epochs(1000.0, 1e-4, overhead=0.25)
     seen = [running.step() for _ in range(40)]
-    assert seen[0].offered == 0
+    assert seen[0].admitted == 0
+    assert all(a.admitted == b.offered for a, b in zip(seen[1:], seen[:-1], strict=True))
     counters = seen[-1].observation.operators["work"]
-    assert counters.completed.sum() == sum(int(i.done["work"].sum()) for i in seen)
-    begun = running.time - 0.25 - 1000.0 * 1e-4 / 2 * 0.3  # when the last epoch began, roughly
-    assert counters.arrived.sum() == pytest.approx(1000.0 * begun, rel=0.05)
+    assert counters.completed.sum() == sum(i.admitted for i in seen) == sum(int(i.done["work"].sum()) for i in seen)
+    assert counters.arrived.sum() == sum(i.offered for i in seen) == pytest.approx(1000.0 * running.time, rel=0.05)
 
 
 def test_epochs_begin_when_the_trigger_says() -> None:
     running = epochs(rate=100.0, trigger=1.0)
-    times = []
+    times, seconds = [0.0], []
     for _ in range(5):
-        seen = running.step()
+        seconds.append(running.step().observation.seconds)
         times.append(running.time)
-        assert seen.observation.seconds == pytest.approx(1.0)
-    assert np.diff(times) == pytest.approx([1.0] * 4, abs=0.01)
+    assert np.diff(times) == pytest.approx(seconds)
+    assert seconds == pytest.approx([1.2, 1.0, 1.0, 1.0, 1.0], abs=0.01)
 
 
 def test_rows_that_stop_are_no_longer_taken() -> None:
@@ -171,6 +175,68 @@ def test_rows_that_spread_over_many_shards_are_still_rows() -> None:
     seen = [running.step() for _ in range(20)]
     rows = sum(int(i.done["b"].sum()) for i in seen)
     assert rows == pytest.approx(sum(int(i.done["a"].sum()) for i in seen), rel=0.01)
+
+
+# What is measured
+
+
+def pipeline(load: Curve | Constant, selectivity: float = 2.0) -> Epochs:
+    """Rows of ``a`` become rows of ``b``, evenly spread."""
+    first = Operator("a", 4, 1e-5, selectivity=selectivity)
+    job = Job((first, Operator("b", 8, 1e-6, inputs=("a",), weights=np.ones(8))))
+    plan = Plan({"a": OperatorPlan.even(4, 1), "b": OperatorPlan.even(8, 1)}, 1)
+    return Epochs(job, Cluster(1, 4), load, plan, overhead=0.2, task=0.0)
+
+
+@pytest.mark.parametrize(("operator", "factor"), [("a", 1.0), ("b", 2.0)])
+def test_a_constant_rate_after_an_overload_is_measured_as_constant(operator: str, factor: float) -> None:
+    """Ten seconds of three times what a slot can do, and then half of it: epochs become shorter one after the other."""
+    load = Curve([300_000.0] * 10 + [50_000.0] * 190, weights=[1.0] * 4)
+    running = pipeline(load)
+    before, known, lengths_seen = None, Measured.nothing(len(running.plan.operators[operator].routing)), []
+    while running.time < 180.0:
+        start, seen = running.time, running.step().observation
+        counters = seen.operators[operator]
+        known = known.after(counters, seen.seconds, seen.stretch)
+        if before is not None and start > 10.0:
+            rate = (counters.arrived - before).sum() / seen.seconds
+            assert rate == pytest.approx(50_000.0 * factor, rel=0.05)
+            assert seen.external == pytest.approx(50_000.0, rel=0.05)
+            lengths_seen.append(seen.seconds)
+        before = counters.arrived
+    assert known.arrival.sum() == pytest.approx(50_000.0 * factor, rel=0.05)
+    assert lengths_seen[0] > 4 * lengths_seen[-1]
+
+
+def test_a_trace_of_epochs_shows_what_the_workload_offers() -> None:
+    load = Curve([300_000.0] * 10 + [50_000.0] * 190, weights=[1.0] * 4)
+    trace = Simulation(pipeline(load), Static()).run(180.0)
+    steady = trace.time - trace.seconds > 10.0
+    assert trace.offered[steady] == pytest.approx(50_000.0, rel=0.05)
+
+
+def test_rows_of_all_last_operators_reach_the_end() -> None:
+    """One row of ``split`` becomes two for ``left`` and two for ``right``, which both are the end of the job."""
+    parts = (
+        Operator("split", 4, 1e-5, selectivity=2.0, row_bytes=100.0, out_bytes=10.0),
+        Operator("left", 4, 1e-5, inputs=("split",), row_bytes=10.0, out_bytes=1000.0),
+        Operator("right", 4, 1e-5, inputs=("split",), row_bytes=10.0, out_bytes=1000.0),
+    )
+    plan = Plan({o.name: OperatorPlan.even(4, 1) for o in parts}, 1)
+    load = Constant(1000.0, [1.0] * 4)
+    engines: list[Epochs | Continuous] = [
+        Epochs(Job(parts), Cluster(1, 4), load, plan, overhead=0.25, task=0.0),
+        Continuous(Job(parts), Cluster(1, 4), load, plan),
+    ]
+    for running in engines:
+        seen = [running.step() for _ in range(20)][-1]
+        rows = {name: int(counts.sum()) for name, counts in seen.done.items()}
+        assert seen.end_rows == rows["left"] + rows["right"] > 3 * rows["split"]
+        assert seen.end_waited / seen.end_rows < 1.0
+        # Nothing goes on from the end of a job, so that nothing of it goes over the network.
+        seconds = seen.observation.seconds
+        sizes = {n: float(o.traffic.sum()) * seconds / rows[n] for n, o in seen.observation.operators.items()}
+        assert sizes == pytest.approx({"split": 120.0, "left": 10.0, "right": 10.0})
 
 
 # Changes of plan

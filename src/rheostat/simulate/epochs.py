@@ -75,7 +75,7 @@ class Epochs:
             self.plan.operators[operator.name].check(operator.shards, self.cluster.nodes)
         self._random = np.random.default_rng(self.seed)
         self._taken = 0.0  # rows that arrived before this time have been taken
-        self._known, self._waiting = 0.0, np.zeros(self.workload.shards)  # rows that arrived since, until this time
+        self._waiting = {o.name: np.zeros(o.shards) for o in self.job.operators}  # rows that arrived since
         self._counts = {o.name: np.zeros(o.shards) for o in self.job.operators}
         self._cores = np.full(self.cluster.nodes, self.cluster.cores, dtype=np.int64)
         self._speeds = np.ones(self.cluster.nodes)
@@ -89,21 +89,23 @@ class Epochs:
         return self.plan
 
     def step(self) -> Interval:
-        """One epoch."""
-        begin = max(self.time, self._taken + self.trigger)
+        """One epoch, and the time until it began."""
+        before = self.time
+        begin = max(before, self._taken + self.trigger)
         span = begin - self._taken
-        rows = {self.job.operators[0].name: self._waiting + self._arrived(self._known, begin)}
+        late = self._arrived(before, begin)
+        rows = {name: waiting + late[name] for name, waiting in self._waiting.items()}
         seconds, useful = self.overhead + self._transfer, {}
         for operator in self.job.operators:
-            if operator.inputs:
-                rows[operator.name] = self._received(operator, rows)
             useful[operator.name], stage = self._stage(operator, rows[operator.name])
             seconds += stage
-        before, self._taken, self.time, self.epoch = self.time, begin, begin + seconds, self.epoch + 1
+        self._taken, self.time, self.epoch = begin, begin + seconds, self.epoch + 1
         self._transfer = 0.0
-        self._known, self._waiting = self.time, self._arrived(begin, self.time)
+        self._waiting = self._arrived(begin, self.time)
+        first = self.job.operators[0].name
+        offered = float(late[first].sum() + self._waiting[first].sum())
         # A row waits half the time in which rows of its epoch arrive, and then for the whole epoch.
-        return self._interval(rows, useful, span or self.time - before, span / 2 + seconds)
+        return self._interval(rows, useful, offered, self.time - before, span / 2 + seconds)
 
     def apply(self, plan: Plan) -> None:
         """The plan of the next epoch; state that changes its node is sent before that."""
@@ -128,10 +130,16 @@ class Epochs:
         """How many shards ever changed their slot."""
         return {"moves": float(self._moved)}
 
-    def _arrived(self, begin: float, end: float) -> Values:
+    def _arrived(self, begin: float, end: float) -> dict[str, Values]:
+        """Rows of the workload in some time, and what they become in every operator: stages of one epoch take them."""
+        first, *others = self.job.operators
         if end <= begin:
-            return np.zeros(self.workload.shards)
-        return self._random.poisson(self.workload.rates(begin, end) * (end - begin)).astype(np.float64)
+            return {o.name: np.zeros(o.shards) for o in self.job.operators}
+        drawn = self._random.poisson(self.workload.rates(begin, end) * (end - begin)).astype(np.float64)
+        rows = {first.name: drawn}
+        for operator in others:
+            rows[operator.name] = self._received(operator, rows)
+        return rows
 
     def _received(self, operator: Operator, rows: dict[str, Values]) -> Values:
         """Rows that come from other operators, in the proportions of the weights, or shard by shard."""
@@ -156,26 +164,31 @@ class Epochs:
         by_node = np.bincount(plan.nodes[used], weights=whole[used], minlength=self.cluster.nodes) / self.cluster.cores
         return busy, float(max(whole.max(initial=0.0), by_node.max(initial=0.0)))
 
-    def _interval(self, rows: dict[str, Values], useful: dict[str, Values], span: float, latency: float) -> Interval:
+    def _interval(
+        self, rows: dict[str, Values], useful: dict[str, Values], offered: float, seconds: float, latency: float
+    ) -> Interval:
+        """What there is to see of the time between the ends of two epochs: counters and seconds are both of that."""
         observed, done, waited = {}, {}, {}
         bins = np.zeros((len(self.job.operators), BINS), dtype=np.int64)
+        sends = {name for operator in self.job.operators for name in operator.inputs}
         for place, operator in enumerate(self.job.operators):
             name, counts = operator.name, rows[operator.name]
             self._counts[name] = self._counts[name] + counts
             done[name], waited[name] = counts.astype(np.int64), counts * latency
             bins[place, bin_of(latency)] = int(counts.sum())
+            size = operator.row_bytes + operator.out_bytes * operator.selectivity * (name in sends)
             observed[name] = OperatorObservation(
                 self.plan.operators[name],
-                self._counts[name] + (self._waiting if place == 0 else 0.0),
+                self._counts[name] + self._waiting[name],
                 self._counts[name],
                 useful[name],
                 np.where(counts > 0, latency, np.nan),
-                counts * ((operator.row_bytes + operator.out_bytes * operator.selectivity) / span),
+                counts * (size / seconds),
                 np.full(operator.shards, operator.state_bytes),
             )
-        first, last = (float(rows[o.name].sum()) for o in (self.job.operators[0], self.job.operators[-1]))
+        taken = int(rows[self.job.operators[0].name].sum())
+        ends = sum(float(rows[o.name].sum()) for o in self.job.operators if o.name not in sends)
         sent, self._sent = self._sent, 0.0
-        observation = Observation(self.time, span, observed, self._cores, first / span, first / span, self.epoch)
-        return Interval(
-            observation, int(first), int(first), done, waited, bins, int(last), last * latency, 0.0, sent, 0.0
-        )
+        rate = offered / seconds
+        observation = Observation(self.time, seconds, observed, self._cores, rate, rate, self.epoch)
+        return Interval(observation, int(offered), taken, done, waited, bins, int(ends), ends * latency, 0.0, sent, 0.0)
