@@ -79,6 +79,26 @@ def test_loads_are_means_by_minute_and_gaps_get_the_value_before(store: MetricSt
     assert len(store.loads("nobody")) == 0
 
 
+def test_steps_of_the_load_begin_where_they_are_asked_to(store: MetricStore) -> None:
+    series = store.loads("t", origin=10.0)
+    assert (series.values.tolist(), series.start) == ([10.0, 20.0, 20.0, 40.0], -50.0)
+
+
+def test_readings_that_are_no_numbers_enter_no_sum(store: MetricStore) -> None:
+    store.record(
+        Batch(
+            traffic=[(30.0, "t", "a", 0, "b", 0, np.nan), (30.0, "t", "a", 0, "b", 1, 5.0)],
+            slots=[(30.0, "t", "b", 0, 0, CPU, 3.0), (30.0, "t", "b", 1, 0, CPU, np.nan)],
+            nodes=[(30.0, 0, CPU, 9.0)],
+            loads=[(60.0, "t", np.nan), (61.0, "t", np.inf), (62.0, "t", 7.0), (240.0, "t", np.nan)],
+        )
+    )
+    assert 30.0 not in store.traffic("t").times
+    assert store.slot_uses("t", "b", since=30.0).given.tolist() == []
+    assert store.node_uses(since=30.0).given.tolist() == []
+    assert store.loads("t").values.tolist() == [15.0, 7.0, 40.0]
+
+
 def test_what_is_written_twice_is_there_once(store: MetricStore) -> None:
     before = store.slot_uses("t", "b").given.tolist(), store.node_uses().given.tolist()
     store.record(BATCH)

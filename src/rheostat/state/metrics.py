@@ -2,7 +2,8 @@
 
 An SQLite file, or memory; the paper used Derby in the same place. The schema is the same for a running job and for a
 simulated one, so that profiles can be learned from either. Every reading is keyed by its time and place: an epoch that
-is evaluated twice leaves one reading. No call waits for another process longer than ``timeout`` seconds.
+is evaluated twice leaves one reading. Where a reading is not a number, the sums it would be part of are left out: a sum
+without it would be too low. No call waits for another process longer than ``timeout`` seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ from rheostat.elastic.profiles.samples import Traffic, Uses
 from rheostat.errors import CheckpointError, CheckpointInUseError
 
 CPU, MEMORY, BANDWIDTH = "cpu", "memory", "bandwidth"
-"""Resources: cycles per second, bytes, bytes per second."""
+"""Resources: cycles per second, bytes, bytes per second.
+
+A slot's bandwidth is what it receives, from wherever it comes; a node's is what comes or goes over the network, in the
+busier direction.
+"""
 
 VERSION = 1
 _TABLES = {
@@ -35,13 +40,14 @@ _TABLES = {
 }
 _COLUMNS = {"traffic": 7, "slot_use": 7, "node_use": 4, "load": 3}
 _SLOTS = """
-SELECT sum(t.rate), s.amount FROM slot_use s JOIN traffic t
+SELECT CASE WHEN count(t.rate) = count(*) THEN sum(t.rate) END, s.amount FROM slot_use s JOIN traffic t
   ON t.topology = s.topology AND t.time = s.time AND t.downstream = s.operator AND t.downstream_slot = s.slot
 WHERE s.topology = ? AND s.operator = ? AND s.resource = ? AND s.time >= ? AND s.time < ?
 GROUP BY s.time, s.slot ORDER BY s.time, s.slot"""
 _NODES = """
 SELECT s.total, n.amount FROM node_use n JOIN
-  (SELECT time, node, sum(amount) AS total FROM slot_use WHERE resource = ?1 GROUP BY time, node) s
+  (SELECT time, node, CASE WHEN count(amount) = count(*) THEN sum(amount) END AS total
+   FROM slot_use WHERE resource = ?1 GROUP BY time, node) s
   ON s.time = n.time AND s.node = n.node
 WHERE n.resource = ?1 AND n.time >= ?2 AND n.time < ?3 ORDER BY n.time, n.node"""
 
@@ -96,8 +102,9 @@ class MetricStore:
         """Rows per second between operators, summed over their slots."""
         return Traffic.of(
             *self._rows(
-                "SELECT time, upstream, downstream, sum(rate) FROM traffic WHERE topology = ? AND time >= ? "
-                "AND time < ? GROUP BY time, upstream, downstream ORDER BY time, upstream, downstream",
+                "SELECT time, upstream, downstream, CASE WHEN count(rate) = count(*) THEN sum(rate) END FROM traffic "
+                "WHERE topology = ? AND time >= ? AND time < ? "
+                "GROUP BY time, upstream, downstream ORDER BY time, upstream, downstream",
                 (topology, since, until),
             )
         )
@@ -112,19 +119,23 @@ class MetricStore:
         """What the slots of a node used together and what the node used, at every time."""
         return _uses(self._rows(_NODES, (resource, since, until)))
 
-    def loads(self, topology: str, step: float = 60.0, until: float = np.inf) -> Series:
-        """Mean input load of every step of time; a step without a reading gets the value of the one before it."""
+    def loads(self, topology: str, step: float = 60.0, until: float = np.inf, origin: float = 0.0) -> Series:
+        """Mean input load of every step of time; a step without a reading gets the value of the one before it.
+
+        Args:
+            origin: a moment at which a step begins, and all others whole steps before or after it.
+        """
         rows = self._rows(
-            "SELECT CAST(floor(time / ?1) AS INT), avg(rate) FROM load WHERE topology = ?2 AND time < ?3 "
-            "GROUP BY 1 ORDER BY 1",
-            (step, topology, until),
+            "SELECT CAST(floor((time - ?4) / ?1) AS INT), avg(rate) FROM load WHERE topology = ?2 AND time < ?3 "
+            "AND abs(rate) < 9e999 GROUP BY 1 ORDER BY 1",
+            (step, topology, until, origin),
         )
         if not rows:
-            return Series(np.zeros(0), 0.0, step)
+            return Series(np.zeros(0), origin, step)
         numbers, rates = (np.array(column) for column in zip(*rows, strict=True))
         steps = np.arange(numbers[0], numbers[-1] + 1)
         latest = np.searchsorted(numbers, steps, side="right") - 1
-        return Series(rates[latest].astype(np.float64), float(numbers[0] * step), step)
+        return Series(rates[latest].astype(np.float64), origin + float(numbers[0] * step), step)
 
     def forget(self, before: float) -> int:
         """Delete what was recorded before a time; returns how many readings those were."""

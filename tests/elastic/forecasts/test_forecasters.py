@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.forecasts.boosted import Boosted, features
@@ -37,6 +37,8 @@ def fitted(number: int) -> Forecast:
 @pytest.mark.parametrize("number", range(len(FORECASTERS)))
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 570), st.integers(0, 2**32 - 1), st.sampled_from((0.0, 1.0, 1e6)))
+@example(24, 1, 1e6)  # a day is over, and nothing more is known
+@example(168, 1, 1e6)  # a week
 def test_what_comes_later_changes_no_forecast(number: int, moment: int, seed: int, size: float) -> None:
     origins = np.unique(np.clip([1, moment // 2, moment - 1, moment], 1, moment))
     changed = load().values.copy()
@@ -129,10 +131,12 @@ def test_boosted_trees_give_the_quantile_asked_for() -> None:
     assert 0.8 < high < 0.97
 
 
-@given(st.integers(1, 570))
-def test_what_the_trees_see_is_what_slices_of_the_past_say(origin: int) -> None:
+@given(st.integers(1, 570), st.booleans())
+@example(24, True)  # exactly a day is known
+@example(168, True)  # exactly a week
+def test_what_the_trees_see_is_what_slices_of_the_past_say(origin: int, alone: bool) -> None:
     logs = np.log1p(load().values)
-    level, rows = features(load(), np.array([origin]), HORIZON)
+    level, rows = features(load().until(origin) if alone else load(), np.array([origin]), HORIZON)
     past = np.concatenate([np.full(200, logs[0]), logs[:origin]])
     assert level[0] == pytest.approx(past[-3:].mean())
     np.testing.assert_allclose(rows[0, :12] + level[0], past[::-1][:12])
@@ -140,8 +144,9 @@ def test_what_the_trees_see_is_what_slices_of_the_past_say(origin: int) -> None:
         assert rows[0, 12 + 3 * place] + level[0] == pytest.approx(past[-span:].max())
         assert rows[0, 13 + 3 * place] + level[0] == pytest.approx(past[-span:].min())
         assert rows[0, 14 + 3 * place] + level[0] == pytest.approx(logs[max(origin - span, 0) : origin].mean())
-    if origin >= 24:
-        assert rows[0, 24] + level[0] == pytest.approx(logs[origin - 24 : origin - 24 + HORIZON].max())
+    for place, length in enumerate((24, 168)):
+        earlier = logs[origin - length : origin - length + HORIZON].max() if origin >= length else level[0]
+        assert rows[0, 24 + place] + level[0] == pytest.approx(earlier)
 
 
 def test_a_series_needs_finite_numbers_in_one_row() -> None:

@@ -48,6 +48,21 @@ def test_times_without_input_say_nothing() -> None:
     assert selectivities(Traffic.of()) == {}
 
 
+def test_rates_that_are_not_finite_say_nothing() -> None:
+    found = selectivities(
+        Traffic.of(
+            (0.0, INPUT, "a", 2.0),
+            (0.0, "a", "b", 4.0),
+            (10.0, INPUT, "a", 2.0),
+            (10.0, "a", "b", float("nan")),
+            (20.0, INPUT, "a", None),
+            (20.0, "a", "b", 9.0),
+            (30.0, INPUT, "a", float("inf")),
+        )
+    )
+    assert (found["a", "b"].mean, found["a", "b"].readings) == (2.0, 1)
+
+
 @given(st.lists(st.floats(1, 1e6), min_size=1, max_size=20), st.floats(0.01, 100))
 def test_a_constant_selectivity_is_found_whatever_the_load(loads: list[float], selectivity: float) -> None:
     records = [r for t, x in enumerate(loads) for r in ((t, INPUT, "a", x), (t, "a", "b", selectivity * x))]

@@ -123,7 +123,7 @@ def _extreme(logs: Values, origins: Origins, span: int, choose: np.ufunc) -> Val
 
 def _season(logs: Values, level: Values, origins: Origins, horizon: int, length: int) -> Values:
     """The highest value of the same horizon one cycle earlier; the level where the series does not reach back."""
-    if length <= horizon or len(logs) <= length:
+    if length <= horizon or len(logs) < length:
         return level
     start = origins - length
     window = np.lib.stride_tricks.sliding_window_view(logs, horizon).max(axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,13 +35,15 @@ class Traffic:
     rates: Values
 
     @classmethod
-    def of(cls, *records: tuple[float, str, str, float]) -> Traffic:
-        """From records (time, upstream, downstream, rate).
+    def of(cls, *records: tuple[float, str, str, float | None]) -> Traffic:
+        """From records (time, upstream, downstream, rate); those whose rate is not a finite number are left out.
 
-        >>> Traffic.of((0.0, "", "a", 5.0), (0.0, "a", "b", 10.0)).streams
+        >>> Traffic.of((0.0, "", "a", 5.0), (0.0, "a", "b", 10.0), (0.0, "a", "c", float("nan"))).streams
         (('', 'a'), ('a', 'b'))
         """
-        times, upstream, downstream, rates = zip(*records, strict=True) if records else ((), (), (), ())
+        # SQLite keeps NaN as NULL, which comes back as None.
+        known = [r for r in records if r[3] is not None and math.isfinite(r[3])]
+        times, upstream, downstream, rates = zip(*known, strict=True) if known else ((), (), (), ())
         return cls(np.array(times, dtype=np.float64), upstream, downstream, np.array(rates, dtype=np.float64))
 
     @property
