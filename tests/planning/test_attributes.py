@@ -35,6 +35,15 @@ def test_the_papers_examples() -> None:
     assert joint_cardinality([Operator("op4", Kind.COMPUTE, frozenset(), reads=LOAN)], distinct) == 1
 
 
+def test_the_whole_schema_is_limited_where_its_values_are_known() -> None:
+    """The paper's example 1a: as many partitions as words, though a row is a word and nothing else."""
+    word = frozenset({"word"})
+    assert cardinality(word, word, {"word": 5_000}) == 5_000
+    assert cardinality(word, word, {}) == inf
+    assert joint_cardinality([Operator(n, Kind.COMPUTE, word) for n in ("op1", "op2")], {"word": 5_000}) == 5_000
+    assert cardinality(LOAN, LOAN, dict.fromkeys(LOAN, 2)) == 2 ** len(LOAN)
+
+
 @given(st.lists(st.tuples(ANY, ANY), min_size=1, max_size=5))
 def test_a_component_can_be_spread_no_further_than_each_operator(sets: list[tuple[frozenset[str], ...]]) -> None:
     operators = [Operator(f"op{i}", Kind.MAP, by, reads=by | more) for i, (by, more) in enumerate(sets)]

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.planning.fusion import FusedComponent, Score, fuse, score_by_attributes, score_by_rate
+from rheostat.errors import TopologyError
+from rheostat.planning.fusion import (
+    FusedComponent,
+    Score,
+    fuse,
+    fuse_baseline,
+    inter_component_traffic,
+    score_by_attributes,
+    score_by_component_rate,
+    score_by_rate,
+)
 
 SCHEMA = frozenset({"user", "area", "date", "approval", "amount", "return", "lendingTime", "income"})
 AREA, NOTHING = frozenset({"area"}), frozenset[str]()
@@ -85,3 +97,26 @@ def test_common_attributes_are_preferred() -> None:
     attributes = {"hub": frozenset("xy"), "one": frozenset("x"), "two": frozenset("y"), "three": frozenset("y")}
     edges = [("hub", name) for name in ("one", "two", "three")]
     assert by_operators(fuse(attributes, edges)) == {("hub", "two", "three"): frozenset("y"), ("one",): frozenset("x")}
+
+
+def test_an_edge_to_nobody_is_refused() -> None:
+    edges = [*EDGES, ("op1", "op9")]
+    with pytest.raises(TopologyError, match="rows go from 'op1' to 'op9', but there is no operator 'op9'"):
+        fuse(LENDING, edges)
+    with pytest.raises(TopologyError, match="there is no operator 'op9'"):
+        fuse_baseline(LENDING, edges, np.random.default_rng(1))
+    with pytest.raises(TopologyError, match="there is no operator 'op9'"):
+        inter_component_traffic(fuse(LENDING, EDGES), dict.fromkeys(edges, 1.0))
+
+
+@pytest.mark.parametrize("rate", [float("nan"), float("inf"), -1.0])
+def test_a_rate_that_nothing_can_have_is_refused(rate: float) -> None:
+    rates = {**dict.fromkeys(EDGES, 1.0), EDGES[2]: rate}
+    for score in (score_by_rate, score_by_component_rate):
+        with pytest.raises(TopologyError, match=f"the rate from 'op1' to 'op4' is {rate}: it is rows per second"):
+            score(rates)
+
+
+def test_a_score_that_is_no_number_is_refused_rather_than_the_best() -> None:
+    with pytest.raises(TopologyError, match="the score of .'op1', 'op3'. is nan"):
+        fuse(LENDING, EDGES, lambda components, candidates: [1.0, float("nan")])

@@ -58,3 +58,11 @@ def test_an_instance_without_load_is_named() -> None:
     with pytest.raises(TopologyError, match=r"instance \('b', 0\)"):
         fuse_instances({(("a", 0), ("b", 0)): 1.0}, {("a", 0): 1.0})
     assert fuse_instances({}, {}).largest == 0.0
+
+
+def test_traffic_and_loads_that_are_no_numbers_are_refused() -> None:
+    a, b = ("a", 0), ("b", 0)
+    with pytest.raises(TopologyError, match="the traffic of .* is nan"):
+        fuse_instances({(a, b): float("nan")}, {a: 1.0, b: 1.0})
+    with pytest.raises(TopologyError, match=r"the load of \('b', 0\) is -1.0"):
+        fuse_instances({(a, b): 1.0}, {a: 1.0, b: -1.0})

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from rheostat.elastic.migration import Strategy
 from rheostat.errors import TopologyError
-from rheostat.planning.attributes import Kind, Operator
+from rheostat.planning.attributes import Kind, Operator, shared
 from rheostat.planning.components import Dataflow
+from rheostat.planning.deployment import Deployment, deploy
 from rheostat.planning.fusion import FusedComponent, fuse, score_by_rate
-from rheostat.planning.operations import Deployment, Migrate, RePartition, apply, combine, deploy, scale_out, split
+from rheostat.planning.operations import Migrate, RePartition, apply, combine, scale_out, split
 
 NODES = ["n1", "n2", "n3"]
 
@@ -42,7 +43,7 @@ def lending() -> Deployment:
         ("approval windows", "overall"): 2.0,
     }
     flow = Dataflow(operators, rates)
-    return deploy(flow, fuse(flow.attributes, rates, score_by_rate(rates)), NODES, shards=12)
+    return deploy(flow, fuse(flow.attributes, rates, score_by_rate(rates)), NODES, shards=12, distinct={"area": 50})
 
 
 def simple() -> Deployment:
@@ -50,6 +51,127 @@ def simple() -> Deployment:
     sums, windows = Operator("sum", Kind.COMPUTE, x, windowed=True), Operator("windows", Kind.CONSOLIDATE, x)
     flow = Dataflow((sums, windows), {("sum", "windows"): 1.0})
     return deploy(flow, [FusedComponent(("sum", "windows"), x)], NODES, shards=6)
+
+
+def reporting(*parts: tuple[str, ...]) -> Deployment:
+    """Sums, their windows, and a report of these, in the components that are named."""
+    x, kinds = frozenset("x"), {"sum": Kind.COMPUTE, "windows": Kind.CONSOLIDATE, "report": Kind.MAP}
+    rates = {("sum", "windows"): 5.0, ("windows", "report"): 1.0}
+    flow = Dataflow(tuple(Operator(n, k, x, windowed=True) for n, k in kinds.items()), rates)
+    return deploy(flow, [FusedComponent(part, x) for part in parts], NODES, shards=6)
+
+
+@st.composite
+def deployments(draw: st.DrawFn) -> Deployment:
+    """Operators of all kinds, rows only forward, in any components that share an attribute."""
+    count = draw(st.integers(1, 7))
+    sets = draw(st.lists(st.frozensets(st.sampled_from("xy"), min_size=1), min_size=count, max_size=count))
+    kinds = draw(st.lists(st.sampled_from(Kind), min_size=count, max_size=count))
+    operators = [Operator(f"o{i}", k, s, windowed=True) for i, (k, s) in enumerate(zip(kinds, sets, strict=True))]
+    forward = [(f"o{i}", f"o{j}") for j in range(count) for i in range(j)]
+    edges = draw(st.lists(st.sampled_from(forward), unique=True, max_size=12)) if forward else []
+    parts: dict[int, list[Operator]] = {}
+    for operator in operators:
+        part = draw(st.integers(0, 2))
+        part = part if shared([*parts.get(part, []), operator]) else 3 + len(parts)
+        parts.setdefault(part, []).append(operator)
+    flow = Dataflow(tuple(draw(st.permutations(operators))), dict.fromkeys(edges, 1.0))
+    return deploy(flow, [FusedComponent(tuple(o.name for o in p), shared(p)) for p in parts.values()], NODES, shards=6)
+
+
+def circular(deployment: Deployment) -> bool:
+    """Whether some component is reached from itself, by following rows from component to component."""
+    reached = {(a, b) for s, t in deployment.flow.rates if (a := deployment.home(s)) != (b := deployment.home(t))}
+    while more := {(a, d) for a, b in reached for c, d in reached if b == c} - reached:
+        reached |= more
+    return any(a == b for a, b in reached)
+
+
+def test_what_reads_a_consolidate_in_the_same_component_goes_with_it() -> None:
+    before = reporting(("sum", "windows", "report"))
+    after = apply(before, *split(before, "C1"))
+    assert dict(after.members) == {"C1": ("sum",), "C1 consolidate": ("windows", "report")}
+    assert not circular(after)
+    again = apply(after, *combine(after, "C1"))
+    assert (dict(again.members), dict(again.placed)) == (dict(before.members), dict(before.placed))
+
+
+def test_consolidates_join_the_one_component_that_reads_them_and_leave_it_again() -> None:
+    before = reporting(("sum", "windows"), ("report",))
+    after = apply(before, *split(before, "C1"))
+    assert dict(after.members) == {"C1": ("sum",), "C2": ("windows", "report")}
+    assert dict(apply(after, *combine(after, "C1")).members) == dict(before.members)
+
+
+def test_a_component_that_begins_with_a_consolidate_cannot_be_split() -> None:
+    x = frozenset("x")
+    flow = Dataflow((Operator("w", Kind.CONSOLIDATE, x), Operator("s", Kind.COMPUTE, x)), {("w", "s"): 1.0})
+    assert split(deploy(flow, [FusedComponent(("w", "s"), x)], NODES, 6), "C1") == ()
+
+
+@settings(max_examples=300, deadline=None)
+@given(deployments())
+def test_rows_do_not_go_in_a_circle_after_split_or_combine(before: Deployment) -> None:
+    assert before.circular == circular(before)
+    for component in before.members:
+        after = apply(before, *split(before, component))
+        assert sorted(n for names in after.members.values() for n in names) == sorted(before.flow.by_name)
+        if split(before, component):
+            assert all(o.kind.flexible for o in after.operators(component))
+        for later in (after, apply(after, *combine(after, component)), apply(before, *combine(before, component))):
+            assert before.circular or not circular(later)
+
+
+def test_a_second_split_does_not_join_what_the_first_one_made() -> None:
+    x, names = frozenset("x"), ("s", "w1", "m", "w2")
+    kinds = (Kind.COMPUTE, Kind.CONSOLIDATE, Kind.MAP, Kind.CONSOLIDATE)
+    operators = tuple(Operator(n, k, x) for n, k in zip(names, kinds, strict=True))
+    flow = Dataflow(operators, {("s", "w1"): 1.0, ("w1", "m"): 1.0, ("m", "w2"): 1.0})
+    parts = [FusedComponent((n,), x) for n in ("m", "w2")]
+    before = deploy(flow, [FusedComponent(("s", "w1"), x), *parts], NODES, 6)
+    members = {"C1": ("s", "w2"), "C1 consolidate": ("w1",), "C2": ("m",)}
+    again = apply(
+        before,
+        Migrate("w1", "C1", "C1 consolidate"),
+        Migrate("w2", "C3", "C1"),
+    )
+    assert dict(again.members) == members
+    assert split(again, "C1") == (Migrate("w2", "C1", "C1 consolidate 2"),)
+
+
+def test_no_component_is_on_more_nodes_than_it_has_partitions() -> None:
+    before = lending()
+    assert [before.most_nodes(c) for c in ("C1", "C2")] == [50, 1]
+    assert [before.nodes(c) for c in ("C1", "C2")] == [("n1", "n2", "n3"), ("n1",)]
+    with pytest.raises(TopologyError, match="'C2', partitioned by nothing, has 1 partitions at most and cannot use 2"):
+        apply(before, RePartition("C2", ("n1", "n2")))
+    with pytest.raises(TopologyError, match="cannot use 2 nodes"):
+        scale_out(before, "C2", "n2")
+    assert apply(before, RePartition("C2", ("n3",))).nodes("C2") == ("n3",)
+
+
+def test_components_with_few_partitions_take_turns() -> None:
+    flow = Dataflow(tuple(Operator(n, Kind.MAP, frozenset()) for n in "abcd"), {})
+    placed = deploy(flow, [FusedComponent((n,), frozenset()) for n in "abcd"], NODES, 6)
+    assert [placed.nodes(f"C{i}") for i in range(1, 5)] == [("n1",), ("n2",), ("n3",), ("n1",)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(deployments(), st.integers(1, 3), st.data())
+def test_a_migration_draws_a_component_back_to_the_nodes_it_can_use(
+    before: Deployment, values: int, data: st.DataObject
+) -> None:
+    parts = [FusedComponent(m, before.attributes(c)) for c, m in before.members.items()]
+    limited = deploy(before.flow, parts, NODES, 6, distinct={"x": values, "y": 2})
+    name, target = (
+        data.draw(st.sampled_from(sorted(before.flow.by_name))),
+        data.draw(st.sampled_from(list(limited.members))),
+    )
+    together = shared([*limited.operators(target), limited.flow.by_name[name]])
+    after = apply(limited, Migrate(name, limited.home(name), target)) if together else limited
+    for component in after.members:
+        assert len(after.nodes(component)) <= after.most_nodes(component)
+        assert len(after.placed[component]) == 6
 
 
 def test_from_the_papers_figure_3_to_figure_4() -> None:
@@ -62,18 +184,6 @@ def test_from_the_papers_figure_3_to_figure_4() -> None:
     # The overall component is partitioned by nothing, so the consolidates cannot join it.
     assert after.members["C1 consolidate"] == ("interest windows", "approval windows")
     assert after.members["C2"] == ("overall",)
-
-
-def test_consolidates_join_the_one_component_that_reads_them_if_attributes_agree() -> None:
-    x = frozenset("x")
-    kinds = {"sum": Kind.COMPUTE, "windows": Kind.CONSOLIDATE, "report": Kind.MAP}
-    flow = Dataflow(
-        tuple(Operator(n, k, x, windowed=True) for n, k in kinds.items()),
-        {("sum", "windows"): 5.0, ("windows", "report"): 1.0},
-    )
-    before = deploy(flow, [FusedComponent(("sum", "windows"), x), FusedComponent(("report",), x)], NODES, 6)
-    after = apply(before, *split(before, "C1"))
-    assert dict(after.members) == {"C1": ("sum",), "C2": ("windows", "report")}
 
 
 def test_combine_undoes_split() -> None:
@@ -147,6 +257,15 @@ def test_what_cannot_be_done_is_refused() -> None:
         apply(before, Migrate("rate", "C2", "C1"))
     with pytest.raises(TopologyError, match="there is no component 'C9'"):
         apply(before, RePartition("C9", ("n1",)))
+    for what in (before.strategies, before.nodes, lambda c: combine(before, c), lambda c: split(before, c)):
+        with pytest.raises(TopologyError, match="there is no component 'C9': choose one of C1, C2"):
+            what("C9")
+    with pytest.raises(TopologyError, match="there is no component 'C9'"):
+        scale_out(before, "C9", "n4")
+    with pytest.raises(TopologyError, match="there is no operator 'nobody': choose one of rate, interest, .*overall"):
+        apply(before, Migrate("nobody", "C1", "C2"))
+    with pytest.raises(TopologyError, match="distinct has area=0"):
+        deploy(before.flow, [], NODES, shards=12, distinct={"area": 0})
     with pytest.raises(TopologyError, match="12 shards on 0 nodes"):
         apply(before, RePartition("C1", ()))
     with pytest.raises(TopologyError, match="has 12 shards, but 2 loads"):

@@ -126,3 +126,24 @@ def test_nothing_seen_changes_nothing() -> None:
     assert observe(Watch(WITH_B), ATTRIBUTES, {}).components == WITH_B
     with pytest.raises(TopologyError, match="least is a share below 1"):
         Patience(least=1.0)
+
+
+@pytest.mark.parametrize(
+    ("rates", "message"),
+    [
+        ({("a", "q"): 1.0}, "rows go from 'a' to 'q', but there is no operator 'q'"),
+        ({("a", "b"): float("nan"), ("a", "c"): 9.0}, "the rate from 'a' to 'b' is nan"),
+        ({("a", "b"): -1.0}, "the rate from 'a' to 'b' is -1"),
+    ],
+)
+def test_traffic_that_nothing_can_have_is_refused(rates: dict[tuple[str, str], float], message: str) -> None:
+    with pytest.raises(TopologyError, match=message):
+        refine(WITH_B, ATTRIBUTES, rates)
+    with pytest.raises(TopologyError, match=message):
+        observe(Watch(WITH_B, resting=3), ATTRIBUTES, rates)
+
+
+def test_components_of_other_operators_are_refused() -> None:
+    for components in (WITH_B[:1], (*WITH_B, WITH_B[1]), (*WITH_B, FusedComponent(("d",), frozenset()))):
+        with pytest.raises(TopologyError, match="each operator is in exactly one component, but not so (c|d)$"):
+            refine(components, ATTRIBUTES, TO_B)

@@ -88,8 +88,10 @@ def shared(operators: Iterable[Operator]) -> Attributes:
 def cardinality(partitioned_by: Attributes, schema: Attributes, distinct: Mapping[str, int]) -> float:
     """Into how many partitions the attributes can divide rows of a schema, at most.
 
-    One if there is no attribute; without limit if they are the whole schema, since every row is then a partition of its
-    own. Otherwise as many as there are combinations of values.
+    One if there is no attribute, otherwise as many as there are combinations of values. The paper says both that the
+    whole schema has no limit, since every row is then a partition of its own (section 4.3), and that counting words,
+    of which a row is one, has as many partitions as there are words (its example 1a). Here the second holds where the
+    numbers of values are known, and the first where they are not.
 
     Args:
         distinct: how many different values each attribute has.
@@ -97,12 +99,14 @@ def cardinality(partitioned_by: Attributes, schema: Attributes, distinct: Mappin
     >>> rows, values = frozenset({"user", "area", "day"}), {"area": 20, "day": 7}
     >>> [cardinality(a, rows, values) for a in (frozenset(), frozenset({"area"}), frozenset({"area", "day"}), rows)]
     [1.0, 20.0, 140.0, inf]
+    >>> cardinality(frozenset({"word"}), frozenset({"word"}), {"word": 5000})
+    5000.0
     """
     if not partitioned_by:
         return 1.0
-    if partitioned_by == schema:
-        return inf
     if unknown := sorted(partitioned_by - distinct.keys()):
+        if partitioned_by == schema:
+            return inf
         raise TopologyError(f"nobody said how many values {', '.join(unknown)} can have: give distinct= for each")
     return float(prod(distinct[a] for a in partitioned_by))
 

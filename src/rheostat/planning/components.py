@@ -14,7 +14,7 @@ from graphlib import CycleError, TopologicalSorter
 from rheostat.elastic.migration import Strategy
 from rheostat.errors import TopologyError
 from rheostat.planning.attributes import Attributes, Kind, Operator
-from rheostat.planning.fusion import Edge
+from rheostat.planning.fusion import Edge, check_edges, check_rates
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,8 @@ class Dataflow:
         names = [o.name for o in self.operators]
         if twice := sorted({n for n in names if names.count(n) > 1}):
             raise TopologyError(f"more than one operator is called {', '.join(twice)}: give each its own name")
-        for edge, rate in self.rates.items():
-            if unknown := [n for n in edge if n not in names]:
-                raise TopologyError(f"rows go from {edge[0]!r} to {edge[1]!r}, but there is no operator {unknown[0]!r}")
-            if not 0 <= rate < float("inf"):
-                raise TopologyError(
-                    f"the rate from {edge[0]!r} to {edge[1]!r} is {rate}: it is rows per second, from 0"
-                )
+        check_edges(names, self.rates)
+        check_rates(self.rates)
         try:
             TopologicalSorter({t: [s for s, u in self.rates if u == t] for _, t in self.rates}).prepare()
         except CycleError as error:

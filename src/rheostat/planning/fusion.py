@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, isnan
 
 import numpy as np
 
+from rheostat.errors import TopologyError
 from rheostat.planning.attributes import Attributes
 
 Edge = tuple[str, str]
@@ -42,7 +44,14 @@ Score = Callable[[Sequence[FusedComponent], Sequence[Candidate]], Sequence[float
 
 
 def score_by_rate(rates: Mapping[Edge, float]) -> Score:
-    """The paper's ``COMM``: tuples per second between the two operators, which need not travel once they are fused."""
+    """The paper's ``COMM``: tuples per second between the two operators, which need not travel once they are fused.
+
+    >>> score_by_rate({("a", "b"): float("nan")})
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.TopologyError: the rate from 'a' to 'b' is nan: it is rows per second, from 0
+    """
+    check_rates(rates)
     return lambda components, candidates: [rates.get(c[0], 0.0) for c in candidates]  # noqa: ARG005
 
 
@@ -52,6 +61,7 @@ def score_by_component_rate(rates: Mapping[Edge, float]) -> Score:
     The paper scores the single edge. Two components with many thin edges between them are then fused late, when
     their attributes may no longer agree.
     """
+    check_rates(rates)
 
     def score(components: Sequence[FusedComponent], candidates: Sequence[Candidate]) -> list[float]:  # noqa: ARG001
         # Whether two components can be fused depends on them alone: all edges between them are candidates, or none.
@@ -71,6 +81,21 @@ def score_by_attributes(components: Sequence[FusedComponent], candidates: Sequen
     """
     common = Counter(a for c in components for a in c.attributes)
     return [float(sum(map(common.__getitem__, c[3]))) for c in candidates]
+
+
+def check_edges(operators: Iterable[str], edges: Iterable[Edge]) -> None:
+    """Refuse edges from or to an operator that nobody named."""
+    known = set(operators)
+    for source, target in edges:
+        if unknown := [name for name in (source, target) if name not in known]:
+            raise TopologyError(f"rows go from {source!r} to {target!r}, but there is no operator {unknown[0]!r}")
+
+
+def check_rates(rates: Mapping[Edge, float]) -> None:
+    """Refuse rates that nothing can have: a single one that is no number would be the best of all scores."""
+    for (source, target), rate in rates.items():
+        if not 0 <= rate < inf:
+            raise TopologyError(f"the rate from {source!r} to {target!r} is {rate}: it is rows per second, from 0")
 
 
 def fuse(
@@ -103,14 +128,18 @@ def fusion_steps(
     order = {name: i for i, name in enumerate(attributes)}
     component = _alone(attributes)
     touching: dict[str, list[Edge]] = {name: [] for name in attributes}
-    for edge in (edges := list(dict.fromkeys(edges))):
+    edges = list(dict.fromkeys(edges))
+    check_edges(attributes, edges)
+    for edge in edges:
         touching[edge[0]].append(edge)
         touching[edge[1]].append(edge)
     possible = {edge: c for edge in edges if (c := _candidate(component, edge))}
     while possible:
         candidates = list(possible.values())
         scores = score(list(dict.fromkeys(component.values())), candidates)
-        best = int(np.argmax(scores))
+        best = int(np.argmax(scores))  # which takes what is no number for the largest
+        if isnan(scores[best]):
+            raise TopologyError(f"the score of {candidates[best][0]} is {scores[best]}: give every edge a number")
         if not scores[best] > 0:
             return
         edge, source, target, _ = candidates[best]
@@ -143,7 +172,9 @@ def fuse_baseline(
     """
     order = {name: i for i, name in enumerate(attributes)}
     read_by: dict[str, list[str]] = {name: [] for name in attributes}
-    for source, target in dict.fromkeys(edges):
+    edges = list(dict.fromkeys(edges))
+    check_edges(attributes, edges)
+    for source, target in edges:
         read_by[source].append(target)
     component, waiting = _alone(attributes), dict.fromkeys(attributes)
     start = next(iter(waiting), None)
@@ -172,6 +203,7 @@ def inter_component_traffic(components: Iterable[FusedComponent], rates: Mapping
     3.0
     """
     home = {name: c for c in components for name in c.operators}
+    check_edges(home, rates)
     return float(sum(rate for (source, target), rate in rates.items() if home[source] is not home[target]))
 
 

@@ -5,8 +5,9 @@ A deployment is a value: operations give a new one and never change the old.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 
@@ -14,9 +15,8 @@ from rheostat.elastic.balancing import Loads, slot_loads
 from rheostat.elastic.flux import Flux
 from rheostat.elastic.migration import Strategy
 from rheostat.errors import TopologyError
-from rheostat.planning.attributes import Attributes, Kind, Operator, shared
-from rheostat.planning.components import Dataflow, strategies
-from rheostat.planning.fusion import FusedComponent
+from rheostat.planning.attributes import Kind, shared
+from rheostat.planning.deployment import Deployment
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Migrate:
 
 @dataclass(frozen=True)
 class RePartition:
-    """A component's shards are spread over these nodes: the same ones, more or fewer.
+    """A component's shards are spread over these nodes: the same ones, more or fewer, but not more than its partitions.
 
     Attributes:
         loads: of every shard; without them, all count the same.
@@ -42,54 +42,6 @@ class RePartition:
 
 
 Operation = Migrate | RePartition
-
-
-@dataclass(frozen=True)
-class Deployment:
-    """Which operators run together, and on which node every shard of each component is.
-
-    Attributes:
-        members: names of the operators of every component.
-        placed: for every component, the node of each of its shards.
-    """
-
-    flow: Dataflow
-    members: Mapping[str, tuple[str, ...]] = field(hash=False)
-    placed: Mapping[str, tuple[str, ...]] = field(hash=False)
-
-    def operators(self, component: str) -> tuple[Operator, ...]:
-        """The operators of a component."""
-        if component not in self.members:
-            raise TopologyError(f"there is no component {component!r}: choose one of {', '.join(self.members)}")
-        return tuple(self.flow.by_name[name] for name in self.members[component])
-
-    def attributes(self, component: str) -> Attributes:
-        """By what a component is partitioned."""
-        return shared(self.operators(component))
-
-    def strategies(self, component: str) -> tuple[Strategy, ...]:
-        """How its instances may be moved, the quickest way first."""
-        return strategies(self.flow, self.members[component])
-
-    def home(self, operator: str) -> str:
-        """The component that an operator belongs to."""
-        return next(name for name, members in self.members.items() if operator in members)
-
-
-def deploy(flow: Dataflow, components: Iterable[FusedComponent], nodes: Sequence[str], shards: int) -> Deployment:
-    """Fused components as C1, C2 and so on, the shards of each spread evenly over all nodes.
-
-    >>> from rheostat.planning.fusion import fuse
-    >>> a, b = (Operator(name, Kind.MAP, frozenset("x")) for name in "ab")
-    >>> flow = Dataflow((a, b), {("a", "b"): 1.0})
-    >>> deploy(flow, fuse(flow.attributes, flow.rates), ["n1", "n2"], shards=4)
-    Deployment(..., members={'C1': ('a', 'b')}, placed={'C1': ('n1', 'n1', 'n2', 'n2')})
-    """
-    if not nodes or shards < len(nodes):
-        raise TopologyError(f"{shards} shards on {len(nodes)} nodes: there is at least one node, and a shard for each")
-    members = {f"C{i}": c.operators for i, c in enumerate(components, start=1)}
-    even = tuple(nodes[shard * len(nodes) // shards] for shard in range(shards))
-    return Deployment(flow, members, dict.fromkeys(members, even))
 
 
 def apply(deployment: Deployment, *operations: Operation) -> Deployment:
@@ -115,36 +67,70 @@ def scale_out(deployment: Deployment, component: str, node: str, loads: Sequence
 def split(deployment: Deployment, component: str) -> tuple[Migrate, ...]:
     """The operations that make a rigid stateful component flexible: its consolidates go downstream (section 5.1).
 
-    They go to the component that reads them, if there is exactly one and its attributes agree; otherwise to a new one.
-    Nothing is to be done for other components. Can be carried out instantly.
+    With them go the operators of the component that are downstream of them: if these stayed, rows would leave the
+    component and come back, and neither side could be ready before the other.
+
+    All go to the component that reads them, if there is exactly one and its attributes agree; otherwise to a new one.
+    Nothing is to be done for other components, nor if nothing would stay. Can be carried out instantly.
     """
-    consolidates = [o for o in deployment.operators(component) if o.kind is Kind.CONSOLIDATE]
-    if not consolidates or not any(o.kind.stateful for o in deployment.operators(component)):
+    operators = deployment.operators(component)
+    consolidates = [o.name for o in operators if o.kind is Kind.CONSOLIDATE]
+    going = _downstream(deployment, consolidates, component)
+    if not consolidates or not any(o.kind.stateful for o in operators) or len(going) == len(operators):
         return ()
-    readers = {deployment.home(r) for o in consolidates for r in deployment.flow.downstream(o.name)} - {component}
-    target = f"{component} consolidate"
+    readers = {deployment.home(r) for name in going for r in deployment.flow.downstream(name)} - {component}
+    target = next(name for name in _split_off(component) if name not in deployment.members)
     if len(readers) == 1:
         (reader,) = readers
-        if shared([*deployment.operators(reader), *consolidates]):
+        if shared([*deployment.operators(reader), *(o for o in operators if o.name in going)]):
             target = reader
-    return tuple(Migrate(o.name, component, target) for o in consolidates)
+    return tuple(Migrate(o.name, component, target) for o in operators if o.name in going)
 
 
 def combine(deployment: Deployment, component: str) -> tuple[Migrate, ...]:
-    """The opposite of ``split``: consolidates that read only this component come back into it.
+    """The opposite of ``split``: consolidates that read only this component, and agree with it, come back into it.
 
-    Cannot be carried out instantly: smooth if all is windowed, else disruptive.
+    Out of a component that a split made, what is downstream of them there comes back with them, unless rows would
+    then go in a circle. Cannot be carried out instantly: smooth if all is windowed, else disruptive.
     """
-    mine = set(deployment.members[component])
-    found = []
-    for operator in deployment.flow.operators:
-        upstream = set(deployment.flow.upstream(operator.name))
+    flow, mine = deployment.flow, {o.name for o in deployment.operators(component)}
+    coming = set[str]()
+    for operator in flow.operators:
+        upstream = set(flow.upstream(operator.name))
         if operator.kind is Kind.CONSOLIDATE and operator.name not in mine and upstream and upstream <= mine:
-            found.append(Migrate(operator.name, deployment.home(operator.name), component))
-    return tuple(found)
+            coming |= {operator.name} if _agree(deployment, {*mine, *coming, operator.name}) else set()
+    made = {name for name, _ in zip(_split_off(component), deployment.members, strict=False)}
+    more = coming.union(*(_downstream(deployment, coming, home) for home in made & deployment.members.keys()))
+    found, whole = (
+        tuple(Migrate(o.name, deployment.home(o.name), component) for o in flow.operators if o.name in names)
+        for names in (coming, more)
+    )
+    return whole if _agree(deployment, mine | more) and not apply(deployment, *whole).circular else found
+
+
+def _agree(deployment: Deployment, names: set[str]) -> bool:
+    return bool(shared(deployment.flow.by_name[name] for name in names))
+
+
+def _split_off(component: str) -> Iterator[str]:
+    """The names of components that splits of this one make, one after the other."""
+    yield f"{component} consolidate"
+    yield from (f"{component} consolidate {number}" for number in count(2))
+
+
+def _downstream(deployment: Deployment, names: Iterable[str], component: str) -> set[str]:
+    """Those of the operators that are in this component, and all that is downstream of them in it."""
+    inside = set(deployment.members[component])
+    found, pending = set[str](), [name for name in names if name in inside]
+    while pending:
+        if (name := pending.pop()) not in found:
+            found.add(name)
+            pending += [reader for reader in deployment.flow.downstream(name) if reader in inside]
+    return found
 
 
 def _migrate(deployment: Deployment, operation: Migrate) -> Deployment:
+    """Where the newcomer leaves a component fewer partitions than it has nodes, it draws back to so many nodes."""
     name, source, target = operation.operator, operation.source, operation.target
     deployment.operators(source)
     if name not in deployment.members[source]:
@@ -165,7 +151,9 @@ def _migrate(deployment: Deployment, operation: Migrate) -> Deployment:
     placed = {**deployment.placed, target: deployment.placed.get(target, deployment.placed[source])}
     if not members[source]:
         del members[source], placed[source]
-    return replace(deployment, members=members, placed=placed)
+    after = replace(deployment, members=members, placed=placed)
+    nodes, most = after.nodes(target), after.most_nodes(target)
+    return after if len(nodes) <= most else _repartition(after, RePartition(target, nodes[: int(most)]))
 
 
 def _repartition(deployment: Deployment, operation: RePartition) -> Deployment:
@@ -175,6 +163,12 @@ def _repartition(deployment: Deployment, operation: RePartition) -> Deployment:
     if not 1 <= len(nodes) <= len(before):
         raise TopologyError(
             f"{len(before)} shards on {len(nodes)} nodes: there is at least one node, and a shard for each"
+        )
+    if len(nodes) > (most := deployment.most_nodes(operation.component)):
+        by = ", ".join(sorted(deployment.attributes(operation.component))) or "nothing"
+        raise TopologyError(
+            f"component {operation.component!r}, partitioned by {by}, has {most:.0f} partitions at most and cannot use "
+            f"{len(nodes)} nodes: name no more nodes than that, or migrate operators with fewer attributes out of it"
         )
     loads: Loads = np.array(operation.loads if operation.loads is not None else [1.0] * len(before))
     if len(loads) != len(before):

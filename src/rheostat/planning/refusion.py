@@ -14,7 +14,7 @@ from functools import reduce
 
 from rheostat.errors import TopologyError
 from rheostat.planning.attributes import Attributes
-from rheostat.planning.fusion import Edge, FusedComponent, inter_component_traffic
+from rheostat.planning.fusion import Edge, FusedComponent, check_edges, check_rates, inter_component_traffic
 
 Rates = Mapping[Edge, float]
 
@@ -33,6 +33,8 @@ def refine(
     >>> [c.operators for c in refine(before, attributes, rates)]
     [('a', 'c'), ('b',)]
     """
+    components = list(components)
+    _check(components, attributes, rates)
     order = {name: i for i, name in enumerate(attributes)}
     groups = [frozenset(c.operators) for c in components]
     least += 1e-12 * sum(rates.values())  # what rounding may feign
@@ -135,6 +137,7 @@ def observe(
     >>> [c.operators for c in watch.components], watch.reason
     ([('a', 'c'), ('b',)], '78% of the traffic becomes local, 1 operator moves')
     """
+    _check(watch.components, attributes, rates)
     patience = patience or Patience()
     keep = 1 - patience.smoothing if watch.rates else 0.0
     seen = {e: keep * watch.rates.get(e, 0.0) + (1 - keep) * rates.get(e, 0.0) for e in {**watch.rates, **rates}}
@@ -159,6 +162,16 @@ def observe(
     what = f"{len(moving)} operator moves" if len(moving) == 1 else f"{len(moving)} operators move"
     reason = f"{share:.0%} of the traffic becomes local, {what}"
     return Watch(tuple(proposed), seen, 0, patience.rest, reason)
+
+
+def _check(components: Iterable[FusedComponent], attributes: Mapping[str, Attributes], rates: Rates) -> None:
+    """Refuse traffic that nothing can have, and components that are not of these operators."""
+    check_edges(attributes, rates)
+    check_rates(rates)
+    placed = [name for c in components for name in c.operators]
+    if sorted(placed) != sorted(attributes):
+        wrong = sorted({name for name in (*placed, *attributes) if placed.count(name) != 1 or name not in attributes})
+        raise TopologyError(f"each operator is in exactly one component, but not so {', '.join(wrong)}")
 
 
 Groups = Sequence[frozenset[str]]
