@@ -69,6 +69,17 @@ def test_scaling_goes_one_slot_at_a_time() -> None:
     assert (found.action, len(set(found.routing))) == (Action.SCALE_IN, 3)
 
 
+def test_no_slot_is_given_up_while_rows_are_late() -> None:
+    calm, late = (Readings.of((0, 1, 2), (10, 10, 10), (1000,) * 3, (0.001, latency, 0.001)) for latency in (0.9, 1.1))
+    assert drs(calm, Limits(bound=1.0)).action == Action.SCALE_IN
+    found = drs(late, Limits(bound=1.0))
+    assert found.action == Action.NOTHING
+    assert "none is given up while rows take 1.1 s in 1 of them" in found.reasons
+    assert drs(late, Limits(bound=1.0), patient=False).action == Action.SCALE_IN
+    # More slots than there may be are given up all the same.
+    assert drs(late, Limits(bound=1.0, max_slots=2)).action == Action.SCALE_IN
+
+
 def test_only_drs_lb_balances() -> None:
     # Enough slots for the sum, but one has nearly all of it.
     skewed = reading((0, 0, 0, 1), (400, 300, 300, 50))
@@ -113,8 +124,9 @@ def test_constant_load_comes_to_rest_at_the_size_asked_for(
         now = carried_out(now, found, [1000.0] * 20)
     assert found.action == Action.NOTHING
     assert len(now.slots) <= most
-    # Fewer only where shards run out.
+    # Fewer only where shards run out, more only where rows are late.
     loaded = [sum(1 for k, s in enumerate(now.routing) if s == slot and now.arrival[k] > 0) for slot in now.slots]
-    assert len(now.slots) == wanted.slots or max(loaded) <= 1
+    assert len(now.slots) >= wanted.slots or max(loaded) <= 1
+    assert len(now.slots) <= wanted.slots or (now.latency > limits.bound).any()
     assert wanted.feasible or not found.feasible
     assert found.health in Health

@@ -4,7 +4,8 @@ DRS sees an operator as one queue with k equal servers, M/M/k, and takes the low
 within the bound, with the same safety margin as StreamSwitch. It knows nothing of shards: which ones move is found as
 StreamSwitch does it. DRS-LB balances the slots when DRS leaves their number alone.
 
-The published DRS gives no plan at all under overload. Here it then asks for all slots there may be, and says so.
+The published DRS gives no plan at all under overload. Here it then asks for all slots there may be, and says so. And it
+looks at rates alone, and so gives up slots while rows still wait. Here they are worked off first.
 """
 
 from __future__ import annotations
@@ -68,8 +69,11 @@ def fewest_slots(arrival: float, service: float, limits: Limits) -> Size:
     return Size(int(candidates[best]), float(latency[best]), feasible)
 
 
-def drs(readings: Readings, limits: Limits) -> Diagnosis:
+def drs(readings: Readings, limits: Limits, patient: bool = True) -> Diagnosis:
     """One slot more or fewer, towards the number that M/M/k asks for.
+
+    Args:
+        patient: no slot is given up while rows are later than the bound. The published DRS is not.
 
     >>> drs(Readings.of((0, 1), (100, 100), (1000, 1000), (0.001, 0.001)), Limits()).action.value
     'scale in'
@@ -86,6 +90,10 @@ def drs(readings: Readings, limits: Limits) -> Diagnosis:
     ]
     if not size.feasible:
         reasons.append(f"no number of slots up to {limits.max_slots} keeps the bound: this is the best there is")
+    late = readings.latency > limits.bound
+    if size.slots < count <= limits.max_slots and patient and late.any():
+        reasons.append(f"none is given up while rows take {readings.latency.max():.3g} s in {late.sum()} of them")
+        return nothing(readings, _worst(readings, limits), tuple(reasons), size.feasible)
     if size.slots < count:
         step = best_merge(readings, limits)
         return concluded(readings, limits, Action.SCALE_IN, step, reasons, size.feasible)

@@ -17,6 +17,27 @@ _HALF = 0.5
 """The rho that is aimed at if no number of cores keeps the bound: beyond it latency soon doubles."""
 
 
+_SLACK = 2.0
+"""Times what the law says that an epoch may take before the rows that wait for the next one count as a backlog."""
+
+
+def usual_wait(overhead: float, bound: float) -> float:
+    """Seconds of rows that may wait for the next epoch and are no backlog: an epoch as the bound allows it, twice.
+
+    Whoever gave cores back as soon as rates allow it, while a long epoch is still being worked off, would keep epochs
+    long.
+
+    >>> usual_wait(overhead=0.2, bound=0.6), usual_wait(overhead=0.2, bound=0.2)
+    (0.8, 0.8)
+    """
+    return _SLACK * overhead / (1 - _aim(overhead, bound))
+
+
+def _aim(overhead: float, bound: float) -> float:
+    """The rho that slots are kept below."""
+    return largest_rho(overhead, bound) or _HALF
+
+
 def allocate_epochs(
     arrivals: npt.ArrayLike, services: npt.ArrayLike, cores: int, bound: float, overhead: float
 ) -> Allocation:
@@ -36,8 +57,7 @@ def allocate_epochs(
     """
     load = np.nan_to_num(offered_load(arrivals, services), nan=0.0, posinf=1e9)
     rho = largest_rho(overhead, bound)
-    aim = rho if rho else _HALF
-    wanted = np.maximum(np.ceil(load / aim - 1e-9), 1.0)
+    wanted = np.maximum(np.ceil(load / _aim(overhead, bound) - 1e-9), 1.0)
     fits = wanted.sum() <= cores
     given = wanted.astype(np.int64) if fits else share(np.maximum(load, 1e-9), cores)
     busiest = float((load / np.maximum(given, 1)).max(initial=0.0))

@@ -31,6 +31,9 @@ _BEHIND = 3
 _EXACT = 2.0**53
 """No counter is larger: beyond it, one row more makes no difference."""
 
+_SHORTEST, _LONGEST = 1e-9, 1e9
+"""Seconds that an interval can have: a clock that says otherwise is wrong."""
+
 
 @dataclass(frozen=True, eq=False)
 class Measured:
@@ -81,7 +84,7 @@ class Measured:
         >>> found.arrival.tolist(), found.backlog.tolist(), found.service
         ([4.0, 1.0], [3.0, 1.0], 10.0)
         """
-        if not 0 < seconds < np.inf or len(seen.arrived) != len(self.arrived):
+        if not _SHORTEST <= seconds <= _LONGEST or len(seen.arrived) != len(self.arrived):
             return self
         came, went = np.asarray(seen.arrived, dtype=np.float64), np.asarray(seen.completed, dtype=np.float64)
         fine = (came >= self.arrived) & (went >= self.completed) & (came < _EXACT) & (went < _EXACT)
@@ -139,17 +142,23 @@ class Measured:
             return self.service
         return rows / time if np.isnan(self.service) else (1 - share) * self.service + share * (rows / time)
 
-    def demand(self, epochs: bool = False) -> Values:
+    def demand(self, waiting: float = 0.0) -> Values:
         """Rows per second that every shard needs served, so that what waits is worked off soon.
 
         Args:
-            epochs: rows come in epochs, so that some always wait for the next one: they are no backlog.
-        """
-        return self.arrival if epochs else self.arrival + self.backlog / _CATCH_UP
+            waiting: where rows come in epochs, some always wait for the next one. The rows of so many seconds are no
+                backlog.
 
-    def work(self) -> Values:
+        >>> one, zero = np.ones(1), np.zeros(1)
+        >>> known = Measured(100 * one, 600 * one, 1e3, zero, zero, zero, zero)
+        >>> known.demand().tolist(), known.demand(waiting=4.0).tolist(), known.demand(waiting=9.0).tolist()
+        ([220.0], [140.0], [100.0])
+        """
+        return self.arrival + np.maximum(self.backlog - waiting * self.arrival, 0.0) / _CATCH_UP
+
+    def work(self, waiting: float = 0.0) -> Values:
         """Cores that every shard keeps busy; just rows per second while no service rate is known."""
-        return self.demand() / (self.service if self.service > 0 else 1.0)
+        return self.demand(waiting) / (self.service if self.service > 0 else 1.0)
 
     def known(self, plan: OperatorPlan) -> bool:
         """Whether there is anything to decide by."""

@@ -1,7 +1,8 @@
 """DRS as it was published, for StreamSwitch's comparison: under overload it has no plan (StreamSwitch section 6).
 
 Where no number of slots within the limits keeps the bound, the published DRS changes nothing, and at the exchange's
-openings that is so for many seconds. ``rheostat.elastic.drs`` asks for all slots instead.
+openings that is so for many seconds. ``rheostat.elastic.drs`` asks for all slots instead, and keeps slots while rows
+still wait, which the published DRS does not look at.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ def published_drs(readings: Readings, limits: Limits) -> Diagnosis:
     ['scale out', 'nothing']
     """
     if problem(readings):
-        return drs(readings, limits)
+        return drs(readings, limits, patient=False)
     if fewest_slots(float(readings.arrival.sum()), float(readings.service.mean()), limits).feasible:
-        return drs(readings, limits)
+        return drs(readings, limits, patient=False)
     worst = Health(int(slot_health(readings, limits).max()))
     return nothing(readings, worst, (f"no number of slots up to {limits.max_slots} keeps the bound: no plan",), False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -13,8 +14,9 @@ import pytest
 from rheostat.elastic.control import Control, turn
 from rheostat.elastic.observation import Observation, OperatorObservation
 from rheostat.elastic.plan import OperatorPlan, Plan
-from rheostat.elastic.policies import POLICIES, Elasticutor
+from rheostat.elastic.policies import POLICIES, Elasticutor, ResourceCentric
 from rheostat.elastic.policy import Policy
+from rheostat.reproduce.streamswitch_rivals import PublishedDrs, PublishedDrsLb
 from rheostat.simulate.continuous import Continuous
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Costs, Job, Operator
@@ -25,9 +27,16 @@ Values = npt.NDArray[np.float64]
 EVERY: dict[str, Callable[[], Policy]] = {
     **cast("dict[str, Callable[[], Policy]]", POLICIES),
     "elasticutor-hybrid": Elasticutor.hybrid,
+    "elasticutor-epochs": partial(Elasticutor, bound=0.5, overhead=0.1),
+    "elasticutor-published": Elasticutor.published,
+    "resource-centric-published": ResourceCentric.published,
+    "drs-published": PublishedDrs,
+    "drs-lb-published": PublishedDrsLb,
 }
-EXECUTORS = ("elasticutor", "naive-ec", "elasticutor-hybrid")
-SWITCHES = ("streamswitch", "drs", "drs-lb")
+EXECUTORS = ("elasticutor", "naive-ec", "elasticutor-hybrid", "elasticutor-epochs", "elasticutor-published")
+
+PUBLISHED = ("elasticutor-published", "resource-centric-published")
+"""As the papers have them, without the rules that keep cores and shards from going to and fro."""
 
 
 def crossed(*broken: str, reason: str = "", but: Sequence[str] = ()) -> pytest.MarkDecorator:
@@ -152,7 +161,7 @@ def small_engine(
     return Continuous(job, Cluster(4, 4), workload, plan, pause=policy.pause, **{"costs": Costs(queue=10**9), **more})
 
 
-def small_epochs(policy: Policy, workload: Workload, slots: int = 2) -> Epochs:
+def small_epochs(policy: Policy, workload: Workload, slots: int = 2, cost: float = 0.01) -> Epochs:
     """The same cluster and one operator in the micro-batch engine."""
-    job = Job((Operator("op0", workload.shards, 0.01),))
+    job = Job((Operator("op0", workload.shards, cost),))
     return Epochs(job, Cluster(4, 4), workload, begun(policy, ["op0"], workload.shards, slots, 4))

@@ -20,7 +20,7 @@ from rheostat.workloads.arrivals import Constant
 from tests.elastic.policies import (
     EVERY,
     EXECUTORS,
-    SWITCHES,
+    PUBLISHED,
     Fluid,
     crossed,
     driven,
@@ -173,7 +173,7 @@ def test_after_a_node_has_gone_no_request_uses_it(name: str) -> None:
             assert fits(result.request, fluid.cores), (number, result.request.cores(2))
     if name != "static":
         assert fits(fluid.plan, fluid.cores)
-    if name not in ("static", "drs"):
+    if name not in ("static", "drs", "drs-published"):
         # Seven slots are what M/M/k asks for, and all that DRS looks at: one of them has four of the sixteen shards.
         assert fluid.waiting() < 480.0
 
@@ -225,7 +225,7 @@ def test_a_constant_load_without_chance_is_soon_left_alone(name: str) -> None:
     assert not late
 
 
-@crossed(but=SWITCHES)
+@crossed(*PUBLISHED, reason="cores follow every reading of the rates")
 def test_two_operators_that_share_too_few_cores_come_to_rest(name: str) -> None:
     """Nine cores for two times 9.6: whoever gets the ninth, giving it to the other one the next time helps nobody."""
     policy = EVERY[name]()
@@ -234,7 +234,7 @@ def test_two_operators_that_share_too_few_cores_come_to_rest(name: str) -> None:
     assert len(late) <= 4
 
 
-@crossed()
+@crossed("resource-centric-published", reason="slots follow every reading of the rates")
 def test_a_constant_random_load_comes_to_rest(name: str) -> None:
     """2.8 cores' worth of rows that cost 1 ms on average: chance moves the rate of a second by 2 % or so."""
     policy = EVERY[name]()
@@ -243,6 +243,14 @@ def test_a_constant_random_load_comes_to_rest(name: str) -> None:
     late = [d for d in trace.decisions if d.time > 60.0]
     assert len(late) <= 2, Counter(d.action for d in late)
     assert len(np.unique(trace.slots["op0"][-60:])) == 1
+
+
+@crossed()
+def test_a_constant_load_comes_to_rest_in_the_micro_batch_engine(name: str) -> None:
+    policy = EVERY[name]()
+    trace = Simulation(small_epochs(policy, Constant(2800.0, [1.0] * 64), cost=0.001), policy).run(180.0)
+    late = [d for d in trace.decisions if d.time > 90.0]
+    assert len(late) <= 2, Counter(d.action for d in late)
 
 
 # Overload
@@ -281,7 +289,7 @@ def test_overload_is_answered_although_another_operator_is_idle(name: str) -> No
     assert fluid.plan.slots()["a"] >= 10
 
 
-@crossed(but=["static", "drs"])
+@crossed(but=["static", "drs", "drs-published"])
 def test_without_a_free_core_an_uneven_load_is_at_least_balanced(name: str) -> None:
     """Seven of eight shards in one of two slots, and more than the two cores can do. DRS never balances, by design."""
     policy = EVERY[name]()
@@ -291,6 +299,22 @@ def test_without_a_free_core_an_uneven_load_is_at_least_balanced(name: str) -> N
     fluid = Fluid(plan, {"work": np.full(8, 40.0)}, np.array([2]))
     list(driven(policy, fluid, 30))
     assert np.bincount(fluid.plan.operators["work"].routing).max() <= 5
+
+
+@crossed("drs-published", "drs-lb-published", reason="looks at rates alone", but=["static"])
+def test_no_slot_is_given_up_while_many_rows_still_wait(name: str) -> None:
+    """After half a minute with more rows than 16 cores can do, few arrive. Those that wait take seconds to work off."""
+    policy = EVERY[name]()
+    fluid = world(policy, 120.0)
+    control = Control.start(policy, fluid.plan)
+    for number in range(60):
+        fluid.rates["work"][:] = 120.0 if number < 40 else 10.0
+        waited, slots = fluid.waiting(), fluid.plan.slots()["work"]
+        result = turn(control, fluid.step(), fluid.plan)
+        control, fluid.plan = result.control, result.request or fluid.plan
+        if waited > 3200.0 and fluid.waiting() > 3200.0:
+            assert fluid.plan.slots()["work"] >= slots, number
+    assert fluid.waiting() < 3200.0
 
 
 # No rows
@@ -306,7 +330,7 @@ def test_no_row_at_all_is_no_reason_to_do_anything_absurd(name: str) -> None:
     assert trace.slots["op0"].max() <= 2
 
 
-@crossed(but=["static"])
+@crossed("elasticutor-published", reason="executors keep cores until others need them", but=["static"])
 def test_when_the_rows_stop_slots_are_given_back(name: str) -> None:
     policy: Policy = EVERY[name]()
     fluid = world(policy, 15.0, shards=64)

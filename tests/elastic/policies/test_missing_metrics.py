@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.control import Control, turn
@@ -51,6 +51,9 @@ def spoilt(seen: Observation, faults: list[Fault]) -> Observation:
 @crossed()
 @settings(max_examples=25, deadline=None)
 @given(faults=FAULTS)
+@example([(1, "arrived", 0, 1e18), (2, "arrived", 0, np.nan), (2, "seconds", 0, 1e308)])
+@example([(2, "arrived", 0, np.nan), (2, "seconds", 0, 1e308)])
+@example([(2, "seconds", 0, 5e-324)])
 def test_absurd_metrics_are_survived(name: str, faults: list[Fault]) -> None:
     policy = EVERY[name]()
     fluid = world(policy, 45.0, (4, 4), shards=8, slots=3)
