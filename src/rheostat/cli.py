@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 import rheostat as rh
 from rheostat import inspecting
@@ -34,7 +35,7 @@ def main() -> None:
     try:
         app()
     except rh.RheostatError as error:
-        Console(stderr=True).print(f"[red]error:[/red] {error}", highlight=False)
+        Console(stderr=True).print(f"[red]error:[/red] {escape(str(error))}", highlight=False)
         sys.exit(1)
 
 

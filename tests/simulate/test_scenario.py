@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from rheostat.cli import app
-from rheostat.elastic.policies import POLICIES
+from rheostat.elastic.policies import POLICIES, Elasticutor, Static, StreamSwitch
+from rheostat.elastic.verdicts import Limits
 from rheostat.errors import TopologyError
+from rheostat.simulate.running import Simulation
 from rheostat.simulate.scenario import Scenario, make_policy
 from rheostat.simulate.sources import KINDS, make_workload
 
@@ -87,20 +92,102 @@ def test_every_workload_can_be_named(kind: str, monkeypatch: pytest.MonkeyPatch)
     assert made.rates(0.0, 10.0).shape == (made.shards,)
 
 
+def work(**values: Any) -> dict[str, Any]:
+    """The only operator, with other values."""
+    return {"operators": [{"name": "work", "cost": 0.002, **values}]}
+
+
+def policy(name: str = "elasticutor", **values: Any) -> dict[str, Any]:
+    return {"policy": {"name": name, **values}}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        # Names that nobody knows, and what is missing.
         ({"speed": 3}, "a scenario has no speed"),
-        ({"engine": "spark"}, 'choose "continuous" or "epochs"'),
-        ({"cluster": {"node": 3}}, "cluster has no node; known are"),
-        ({"policy": {"name": "magic"}}, "policy 'magic': choose one of"),
-        ({"policy": {"name": "streamswitch", "bond": 1}}, "policy streamswitch has no bond"),
+        ({"cluster": {"node": 3}}, r"\[cluster\] has no node; known are"),
+        (policy("magic"), "policy 'magic' is not known, choose one of"),
+        ({"policy": {}}, "policy None is not known, choose one of"),
+        (policy("streamswitch", bond=1), r"\[policy\] streamswitch has no bond"),
+        (policy("static", bound=1.0), r"\[policy\] static has no bound; it has none"),
         ({"workload": {"kind": "tea"}}, "workload 'tea': choose one of"),
-        ({"workload": {"kind": "constant", "rat": 3}}, "workload 'constant': .*rat"),
-        ({"operators": [{"name": "work", "executors": 1}]}, "operator 'work' needs cost"),
-        ({"operators": [{"name": "work", "cost": 1.0, "slots": 9}]}, "begin with 9 slots, but there are 8 cores"),
-        ({"operators": [{"name": "work", "cost": 1.0, "weights": "words"}]}, 'needs a workload of kind "wordcount"'),
-        ({"seconds": 0}, "seconds=0"),
+        ({"workload": {"kind": ["constant"]}}, r"workload \['constant'\]: choose one of"),
+        ({"workload": {"kind": "constant", "rat": 3}}, r"\[workload\] constant has no rat"),
+        ({"workload": {"kind": "constant"}}, r"\[workload\] constant: missing 1 required .* 'rate'"),
+        ({"operators": [{"name": "work", "executors": 1}]}, r"\[\[operators\]\] 'work' needs cost"),
+        ({"operators": [{"cost": 0.1}]}, r"\[\[operators\]\] 1 needs name"),
+        (policy("streamswitch", bounds={"werk": 1.0}), r"\[policy\] bounds has no werk; known are work"),
+        ({"success": {"operators": {"werk": 1.0}}}, r"\[success\] operators has no werk; known are work"),
+        # What is of another kind than it has to be.
+        ({"seconds": "x"}, 'seconds = "x": write a number'),
+        ({"seconds": True}, "seconds = true: write a number"),
+        ({"interval": float("nan")}, "interval = nan: write a number"),
+        ({"title": 3}, "title = 3: write a text in quotes"),
+        ({"every": 1.5}, "every = 1.5: write a whole number"),
+        ({"seed": "one"}, 'seed = "one": write a whole number'),
+        ({"cluster": {"nodes": "3"}}, r'\[cluster\] nodes = "3": write a whole number'),
+        ({"cluster": {"speeds": 2.0}}, r"\[cluster\] speeds = 2.0: write a list of numbers in brackets"),
+        ({"cluster": {"speeds": [1.0, "a"]}}, r"\[cluster\] speeds = .*: write a list of numbers"),
+        ({"cluster": 3}, r"\[cluster\]: write a table"),
+        (work(cost="fast"), r"\[\[operators\]\] 'work' cost = \"fast\": write a number"),
+        (work(inputs="split"), r"inputs = \"split\": write a list of texts in brackets, such as \["),
+        (work(slots="two"), 'slots = "two": write a whole number'),
+        (work(weights="keys"), 'weights = "keys": only "words" is known'),
+        ({"operators": {"name": "work", "cost": 0.1}}, r"operators: write \[\[operators\]\], with two brackets"),
+        ({"operators": []}, r"operators: write \[\[operators\]\]"),
+        ({"operators": ["work"]}, r"\[\[operators\]\] 1: write a table"),
+        ({"policy": "static"}, r"policy = 'static': write a table, a line \[policy\]"),
+        (policy(bound="low"), r'\[policy\] elasticutor bound = "low": write a number'),
+        (policy(release=1), r"release = 1: write true or false"),
+        (policy("streamswitch", margin="none"), 'margin = "none": write a number'),
+        (policy("streamswitch", bounds=1.0), r"bounds = 1.0: write a number for each name, such as \{"),
+        ({"costs": {"queue": "long"}}, r'\[costs\] queue = "long": write a whole number'),
+        ({"costs": {"queue": 10.5}}, r"\[costs\] queue = 10.5: write a whole number"),
+        ({"success": {"operators": {"work": "1 s"}}}, r"\[success\] operators = .*: write a number for each name"),
+        ({"success": 1.0}, r"\[success\]: write a table"),
+        ({"workload": "micro"}, r"workload = 'micro': write a table, a line \[workload\]"),
+        ({"workload": {"kind": "constant", "rate": "5"}}, r'\[workload\] constant rate = "5": write a number'),
+        ({"workload": {"kind": "constant", "rate": 5, "shards": "8"}}, 'shards = "8": write a whole number'),
+        ({"workload": {"kind": "curve", "curve": 5}}, "curve = 5: write a list of numbers"),
+        ({"workload": {"kind": "recorded", "peak": "x"}}, 'peak = "x": write a number'),
+        ({"workload": {"kind": "nexmark", "query": "q7"}}, 'query = "q7": write one of "q2", "q5", "q8"'),
+        # Numbers that make no sense.
+        ({"seconds": 0}, "seconds = 0: write a finite number above 0"),
+        ({"seconds": float("inf")}, "seconds = inf: write a finite number above 0"),
+        ({"engine": "spark"}, 'choose "continuous" or "epochs"'),
+        ({"every": 0}, "every = 0, seed = 1: write 1 or more"),
+        ({"seed": -1}, "seed = -1: write 1 or more, and 0 or more"),
+        ({"patience": -1}, "patience = -1: write a number of seconds, 0 or more"),
+        ({"engine": "epochs", "overhead": -1}, "overhead = -1: write a number of seconds, 0 or more"),
+        ({"warm_up": -1}, "warm_up = -1: write a number of seconds, 0 or more"),
+        ({"warm_up": 4}, "warm_up = 4: write fewer than the 4 seconds"),
+        ({"interval": 0}, "a tick is above 0 seconds"),
+        ({"cluster": {"nodes": 0}}, r"\[cluster\]: .*above 0"),
+        ({"cluster": {"nodes": 1, "speeds": [1.0, 2.0]}}, r"\[cluster\]: 2 speeds for 1 nodes"),
+        (work(slots=9), "begin with 9 slots, but there are 8 cores"),
+        (work(slots=0), r"\[\[operators\]\] 'work': 0 slots or executors; write 1 to 16"),
+        (work(slots=1, executors=1), "write slots or executors, not both"),
+        (work(inputs=["work"]), "the first operator has no inputs"),
+        (work(weights="words"), 'needs a workload of kind "wordcount"'),
+        ({"costs": {"queue": 0}}, r"\[costs\]: queue = 0: give a whole number, 1 or more"),
+        ({"costs": {"upstream": 0}}, r"\[costs\]: upstream = 0: give a whole number"),
+        ({"costs": {"shard_sync": -0.1}}, r"\[costs\]: shard_sync = -0.1: give a finite number of seconds"),
+        ({"costs": {"start": float("inf")}}, r"\[costs\]: start = inf: give a finite number of seconds"),
+        ({"success": {"seconds": -1}}, r"\[success\]: seconds = -1.0: a bound"),
+        ({"success": {"window": 0}}, r"\[success\]: window = 0.0: a bound"),
+        ({"success": {"end_to_end": 0}}, r"\[success\]: end_to_end = 0.0: a bound"),
+        ({"success": {"operators": {"work": -1}}}, r"\[success\]: work = -1.0: a bound"),
+        (policy(bound=-1), r"\[policy\] bound = -1: write a finite number above 0"),
+        (policy(threshold=0.5), r"\[policy\] threshold = 0.5: write 1 or more"),
+        (policy(locality=-1), r"\[policy\] locality = -1: write 0 or more"),
+        (policy(overhead=0), r"\[policy\] overhead = 0: write a finite number above 0"),
+        (policy("resource-centric", bound=0), r"\[policy\] bound = 0: write a finite number above 0"),
+        (policy("streamswitch", bound=-1), r"\[policy\] Limits\(bound=-1.0.*seconds above 0"),
+        (policy("streamswitch", window=0), r"\[policy\] window = 0: write a finite number above 0"),
+        (policy("streamswitch", bounds={"work": -1}), r"\[policy\] bounds.work = -1: write a finite number above 0"),
+        ({"workload": {"kind": "constant", "rate": -5}}, r"\[workload\] constant: rate=-5.0: give a finite number"),
+        ({"workload": {"kind": "recorded", "speed": 0}}, r"\[workload\] recorded: speed=0.0: give a finite number"),
     ],
 )
 def test_what_cannot_be_is_refused_with_what_to_do(changes: dict[str, Any], message: str) -> None:
@@ -133,11 +220,94 @@ def test_the_command_shows_decisions(tmp_path: Path) -> None:
     assert "work: scale out, 2 to" in result.output
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'name = "elasticutor"',
+            'name = "elasticutor"\nbound = -1',
+            "[policy] bound = -1: write a finite number above 0",
+        ),
+        ("[[operators]]", "[operators]", "operators: write [[operators]], with two brackets"),
+    ],
+)
+def test_errors_name_the_file_the_table_and_the_key(old: str, new: str, message: str, tmp_path: Path) -> None:
+    """Brackets are not taken for colours."""
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL.replace(old, new))
+    command = [sys.executable, "-m", "rheostat.cli", "simulate", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert f"small.toml: {message}" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("value", [0, -1])
+def test_a_policy_that_is_never_asked_is_refused(value: int) -> None:
+    with pytest.raises(TopologyError, match=f"every = {value}"):
+        Simulation(Scenario.of(small()).simulation().engine, make_policy({"name": "static"}), every=value)
+
+
 def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
     file = tmp_path / "broken.toml"
     file.write_text("seconds = ")
     with pytest.raises(TopologyError, match="broken.toml is not TOML"):
         Scenario.read(file)
     file.write_text(SMALL.replace("seconds = 4", "seconds = -4"))
-    with pytest.raises(TopologyError, match="broken.toml: seconds=-4"):
+    with pytest.raises(TopologyError, match="broken.toml: seconds = -4"):
         Scenario.read(file)
+    file.write_bytes(b"title = \xff")
+    with pytest.raises(TopologyError, match="broken.toml is not TOML"):
+        Scenario.read(file)
+
+
+# Another policy than the file's
+
+
+def write(tmp_path: Path, **values: Any) -> Path:
+    file = tmp_path / "small.toml"
+    file.write_text("\n".join([SMALL, *(f"{key} = {value}" for key, value in values.items())]))
+    return file
+
+
+def test_another_policy_keeps_the_values_that_it_knows(tmp_path: Path) -> None:
+    file = write(tmp_path, bound=0.5, overhead=0.3)
+    same = Scenario.read(file, policy="elasticutor")
+    assert (same.policy, same.notes) == (Scenario.read(file).policy, ())
+    naive = Scenario.read(file, policy="naive-ec")
+    assert naive.policy == replace(Elasticutor.naive(0.5), overhead=0.3)
+    assert naive.notes == ()
+
+
+def test_values_that_another_policy_does_not_know_are_told(tmp_path: Path) -> None:
+    found = Scenario.read(write(tmp_path, bound=0.5, overhead=0.3), policy="streamswitch")
+    assert found.policy == StreamSwitch(limits=Limits(bound=0.5))
+    assert found.notes == ("streamswitch has no overhead: the file's 0.3 is left out",)
+
+
+def test_a_value_that_the_files_own_policy_does_not_know_is_refused_in_any_case(tmp_path: Path) -> None:
+    with pytest.raises(TopologyError, match="elasticutor has no overheat"):
+        Scenario.read(write(tmp_path, overheat=0.3), policy="static")
+
+
+def test_a_policy_may_be_given_to_a_file_without_one(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL.split("[policy]", maxsplit=1)[0])
+    assert Scenario.read(file, policy="static").policy == Static()
+
+
+def test_the_command_tells_what_it_left_out(tmp_path: Path) -> None:
+    file, plot = write(tmp_path, bound=0.5), tmp_path / "a.svg"
+    asked = ["simulate", str(file), "--policy", "static", "--seconds", "1", "--json", "--plot", str(plot)]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 0, result.output
+    assert "static has no bound: the file's 0.5 is left out" in " ".join(result.stderr.split())
+    json.loads(result.stdout)
+
+
+def test_a_short_run_has_a_short_warm_up(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text("warm_up = 3\n" + SMALL)
+    assert (Scenario.read(file).warm_up, Scenario.read(file, seconds=3.5).warm_up) == (3.0, 3.0)
+    found = Scenario.read(file, seconds=2.0)
+    assert (found.warm_up, len(found.notes)) == (1.0, 1)

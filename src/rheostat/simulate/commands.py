@@ -34,6 +34,8 @@ def simulate(
     """Run a policy on a simulated cluster: any workload, any size."""
     console = Console(stderr=as_json)
     chosen = Scenario.read(scenario, policy=policy, seconds=seconds, seed=seed)
+    for note in chosen.notes:
+        console.print(f"note: {note}", highlight=False, markup=False)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=as_json) as progress:
         bar = progress.add_task(chosen.title, total=chosen.seconds)

@@ -100,6 +100,8 @@ class Cluster:
     def __post_init__(self) -> None:
         if self.nodes < 1 or self.cores < 1 or not self.bandwidth > 0 or any(not s > 0 for s in self.speeds):
             raise TopologyError(f"{self}: a cluster has nodes, cores, bandwidth and speeds above 0")
+        if len(self.speeds) > self.nodes:
+            raise TopologyError(f"{len(self.speeds)} speeds for {self.nodes} nodes: write one for each node at most")
 
     @property
     def total(self) -> int:
@@ -133,6 +135,14 @@ class Costs:
     queue: int = 256
     hold: int = 4096
     buffer: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name in ("shard_sync", "operator_sync", "pair_sync", "start", "buffer"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise TopologyError(f"{name} = {getattr(self, name)}: give a finite number of seconds, 0 or more")
+        for name in ("upstream", "queue", "hold"):
+            if not getattr(self, name) >= 1:
+                raise TopologyError(f"{name} = {getattr(self, name)}: give a whole number, 1 or more")
 
 
 @dataclass(frozen=True)

@@ -34,29 +34,50 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rheostat.elastic.plan import OperatorPlan, Plan
-from rheostat.elastic.policies import POLICIES
 from rheostat.elastic.policy import Policy
-from rheostat.elastic.verdicts import Limits
 from rheostat.errors import TopologyError
 from rheostat.simulate.continuous import Continuous
+from rheostat.simulate.deciders import make_policy, renamed
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.running import Bound, Engine, Simulation
 from rheostat.simulate.sources import make_workload
+from rheostat.simulate.tables import checked, kinds_of, known, made
 from rheostat.workloads.arrivals import Workload
 
-_TOP = {"title", "seconds", "warm_up", "engine", "interval", "tick", "patience", "seed", "every", "overhead", "task"}
+__all__ = ["Scenario", "make_policy"]
+
+_TOP = {
+    "title": str,
+    "seconds": float,
+    "warm_up": float,
+    "engine": str,
+    "interval": float,
+    "tick": float,
+    "patience": float,
+    "seed": int,
+    "every": int,
+    "overhead": float,
+    "task": float,
+}
 _PARTS = {"cluster", "costs", "workload", "operators", "policy", "success"}
+_PLACED = {"slots": int, "executors": int, "weights": str}
+"""What a file says of an operator besides its own attributes."""
 
 
 @dataclass(frozen=True)
 class Scenario:
     """What is simulated; ``simulation`` makes it ready to run.
+
+    Attributes:
+        notes: what was changed in what the file says, in words.
 
     >>> text = '''
     ... title = "steady"
@@ -97,57 +118,81 @@ class Scenario:
     success: Bound | None = None
     seed: int = 1
     room: int = field(default=64)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.engine not in ("continuous", "epochs"):
+            raise TopologyError(f'engine = {self.engine!r}: choose "continuous" or "epochs"')
+        if not (0 < self.seconds <= self.workload.seconds and self.seconds < np.inf):
+            longest = (
+                f", and at most the workload's {self.workload.seconds:g}" if self.workload.seconds < np.inf else ""
+            )
+            raise TopologyError(f"seconds = {self.seconds:g}: write a finite number above 0{longest}")
+        for name in ("patience", "overhead", "task", "warm_up"):
+            if not getattr(self, name) >= 0:
+                raise TopologyError(f"{name} = {getattr(self, name):g}: write a number of seconds, 0 or more")
+        if not self.warm_up < self.seconds:
+            raise TopologyError(f"warm_up = {self.warm_up:g}: write fewer than the {self.seconds:g} seconds of the run")
+        if self.every < 1 or self.seed < 0:
+            raise TopologyError(f"every = {self.every}, seed = {self.seed}: write 1 or more, and 0 or more")
+        operators = {o.name for o in self.job.operators}
+        known("[policy] bounds", getattr(self.policy, "bounds", {}), operators)
+        known("[success] operators", self.success.operators if self.success else {}, operators)
 
     @classmethod
-    def read(cls, path: Path, **changes: Any) -> Scenario:
-        """From a file; ``changes`` replace values at its top level or the policy's name."""
+    def read(cls, path: Path, policy: str | None = None, seconds: float | None = None, **changes: Any) -> Scenario:
+        """From a file; what is given besides replaces values of the file.
+
+        Another policy keeps the values of the file that it knows. A shorter run has a warm-up of half of it at most.
+        """
         try:
             given = tomllib.loads(path.read_text())
-        except tomllib.TOMLDecodeError as error:
+        except ValueError as error:  # no TOML, or no text at all
             raise TopologyError(f"{path} is not TOML: {error}") from error
-        policy = changes.pop("policy", None)
-        if policy is not None:
-            given["policy"] = {"name": policy}
+        given |= {key: value for key, value in changes.items() if value is not None}
+        notes = []
         try:
-            return cls.of({**given, **{k: v for k, v in changes.items() if v is not None}})
+            if policy is not None:
+                given["policy"], note = renamed(given.get("policy", {"name": policy}), policy)
+                notes += [note] if note else []
+            if seconds is not None:
+                given["seconds"] = seconds
+                if isinstance(warm_up := given.get("warm_up"), int | float) and not warm_up < seconds:
+                    given["warm_up"] = seconds / 2
+                    notes.append(f"a warm-up of {warm_up:g} s is too long for {seconds:g} s: it is {seconds / 2:g} s")
+            return cls.of(given, tuple(notes))
         except TopologyError as error:
             raise TopologyError(f"{path}: {error}") from error
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Scenario:
+    def of(cls, given: Mapping[str, Any], notes: tuple[str, ...] = ()) -> Scenario:
         """From the values of a file."""
-        _known("a scenario", given, _TOP | _PARTS)
+        known("a scenario", given, set(_TOP) | _PARTS)
         for part in ("seconds", "workload", "operators", "policy"):
             if part not in given:
                 raise TopologyError(f"a scenario needs {part}")
-        cluster = _made(Cluster, given.get("cluster", {}), "cluster")
+        top = checked("", {key: value for key, value in given.items() if key in _TOP}, _TOP)
+        interval = top.pop("interval", 1.0)
+        tick = top.pop("tick", min(0.01, interval))
+        cluster = made(Cluster, "[cluster]", given.get("cluster", {}))
         workload = make_workload(given["workload"])
-        job = _job(given["operators"], workload)
-        plan = _plan(given["operators"], job, cluster)
-        interval = float(given.get("interval", 1.0))
-        tick = float(given.get("tick", min(0.01, interval)))
-        made = cls(
-            title=str(given.get("title", "simulation")),
-            seconds=float(given["seconds"]),
+        entries = _entries(given["operators"])
+        job = _job(entries, workload)
+        plan = _plan(entries, job, cluster)
+        return cls(
+            title=top.pop("title", "simulation"),
             cluster=cluster,
             workload=workload,
             job=job,
             plan=plan,
             policy=make_policy(given["policy"]),
             timing=Timing(tick, interval),
-            costs=_made(Costs, given.get("costs", {}), "costs"),
-            success=_made(Bound, given["success"], "success") if "success" in given else None,
+            costs=made(Costs, "[costs]", given.get("costs", {})),
+            success=made(Bound, "[success]", given["success"]) if "success" in given else None,
             room=max(cluster.total, *(len(p.nodes) for p in plan.operators.values())) + 8,
+            notes=notes,
+            **top,
         )
-        simple = {
-            k: given[k] for k in ("engine", "patience", "overhead", "task", "every", "warm_up", "seed") if k in given
-        }
-        made = replace(made, **simple)
-        if made.engine not in ("continuous", "epochs"):
-            raise TopologyError(f'engine={made.engine!r}: choose "continuous" or "epochs"')
-        if not 0 < made.seconds <= workload.seconds:
-            raise TopologyError(f"seconds={made.seconds}: above 0, and at most the workload's {workload.seconds}")
-        return made
 
     def simulation(self) -> Simulation:
         """The engine and the policy, ready to run."""
@@ -168,70 +213,49 @@ class Scenario:
         return Simulation(engine, self.policy, self.every, self.success, self.warm_up)
 
 
-def make_policy(given: Mapping[str, Any]) -> Policy:
-    """A policy by its name, with values for its attributes, and for those of its limits.
-
-    >>> make_policy({"name": "streamswitch", "margin": 0.1}).limits.margin
-    0.1
-    """
-    name, values = str(given.get("name")), {k: v for k, v in given.items() if k != "name"}
-    if name not in POLICIES:
-        raise TopologyError(f"policy {name!r}: choose one of {', '.join(sorted(POLICIES))}")
-    policy: Any = POLICIES[name]()
-    own = {f.name for f in fields(policy)} - {"name", "pause", "waits", "limits"}
-    limits = {f.name for f in fields(Limits)} if hasattr(policy, "limits") else set()
-    _known(f"policy {name}", values, own | limits)
-    bounded = {k: v for k, v in values.items() if k in limits and k not in own}
-    if bounded:
-        policy = replace(policy, limits=replace(policy.limits, **bounded))
-    made: Policy = replace(policy, **{k: v for k, v in values.items() if k in own})
-    return made
-
-
-def _job(given: list[Mapping[str, Any]], workload: Workload) -> Job:
-    made = []
+def _entries(given: Any) -> list[dict[str, Any]]:
+    """What the file says of every operator, one after the other."""
+    if not isinstance(given, list) or not given:
+        raise TopologyError("operators: write [[operators]], with two brackets on each side, once for every operator")
+    kinds, found = {**kinds_of(Operator), **_PLACED}, []
     for place, entry in enumerate(given):
-        values = {k: v for k, v in entry.items() if k not in ("slots", "executors")}
-        shards = int(values.pop("shards", workload.shards))
+        name = entry.get("name", place + 1) if isinstance(entry, Mapping) else place + 1
+        found.append(checked(f"[[operators]] {name!r}", entry, kinds, ("name", "cost")))
+        if {"slots", "executors"} <= set(entry):
+            raise TopologyError(f"[[operators]] {name!r}: write slots or executors, not both")
+    return found
+
+
+def _job(entries: list[dict[str, Any]], workload: Workload) -> Job:
+    operators = []
+    for place, entry in enumerate(entries):
+        values = {key: value for key, value in entry.items() if key not in ("slots", "executors")}
+        values.setdefault("shards", workload.shards)
+        values.setdefault("inputs", (entries[place - 1]["name"],) if place else ())
         weights = values.pop("weights", None)
+        if weights not in (None, "words"):
+            raise TopologyError(f'[[operators]] {entry["name"]!r} weights = "{weights}": only "words" is known')
         if weights == "words":
             if not hasattr(workload, "count_weights"):
                 raise TopologyError('weights = "words" needs a workload of kind "wordcount"')
-            weights = workload.count_weights(shards)
-        elif weights is not None:
-            raise TopologyError(f'operators: weights = {weights!r}, but only "words" is known')
-        values["inputs"] = tuple(values.get("inputs", () if place == 0 else (given[place - 1].get("name", ""),)))
-        if place == 0:
-            values["inputs"] = ()
-        _known(f"operator {values.get('name', place)!r}", values, {f.name for f in fields(Operator)})
-        for needed in ("name", "cost"):
-            if needed not in values:
-                raise TopologyError(f"operator {values.get('name', place)!r} needs {needed}")
-        made.append(Operator(shards=shards, weights=weights, **values))
-    return Job(tuple(made))
+            values["weights"] = workload.count_weights(values["shards"])
+        operators.append(Operator(**values))
+    return Job(tuple(operators))
 
 
-def _plan(given: list[Mapping[str, Any]], job: Job, cluster: Cluster) -> Plan:
+def _plan(entries: list[dict[str, Any]], job: Job, cluster: Cluster) -> Plan:
     plans, first = {}, 0
-    for entry, operator in zip(given, job.operators, strict=True):
+    for entry, operator in zip(entries, job.operators, strict=True):
+        count = entry.get("executors", entry.get("slots", 1))
+        if not 1 <= count <= operator.shards:
+            raise TopologyError(
+                f"[[operators]] {operator.name!r}: {count} slots or executors; write 1 to {operator.shards}"
+            )
         if "executors" in entry:
-            count = int(entry["executors"])
             plans[operator.name] = OperatorPlan.elastic(operator.shards, count, cluster.nodes, cluster.total, first)
         else:
-            count = int(entry.get("slots", 1))
             plans[operator.name] = OperatorPlan.even(operator.shards, count, cluster.nodes, first)
         first += count
     if first > cluster.total:
         raise TopologyError(f"the operators begin with {first} slots, but there are {cluster.total} cores")
     return Plan(plans, cluster.nodes)
-
-
-def _made(kind: Any, values: Mapping[str, Any], what: str) -> Any:
-    _known(what, values, {f.name for f in fields(kind)})
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
-
-
-def _known(what: str, values: Mapping[str, Any], allowed: set[str]) -> None:
-    unknown = sorted(set(values) - allowed)
-    if unknown:
-        raise TopologyError(f"{what} has no {', '.join(unknown)}; known are {', '.join(sorted(allowed))}")
