@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rheostat.reproduce import posg_batches, posg_sweeps
+from rheostat.reproduce import posg_batches, posg_readings, posg_sweeps
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.posg import TITLE
 from rheostat.reproduce.posg_batches import NAMES, in_batches, scheduling_speed
@@ -60,10 +60,31 @@ def test_a_trial_repeats_and_depends_on_the_reading() -> None:
     assert trial(SMALL, 1, 0) == trial(SMALL, 1, 0)
     found = {name: trial(replace(r, tuples=3_000, skew=2.5), 1, 0) for name, r in READINGS.items()}
     assert len({t.blind for t in found.values()}) == len({t.known for t in found.values()}) == 1
-    cold, *warm = (t.posg for t in found.values())
-    assert cold == found[next(iter(READINGS))].blind  # three thousand tuples are too few to learn from
-    assert min(warm) < cold
-    assert (LETTER.taught, LETTER.idle, LETTER.resync) == (False, False, False)
+    cold, warm = ([t.posg for n, t in found.items() if READINGS[n].taught is taught] for taught in (False, True))
+    assert set(cold) == {t.blind for t in found.values()}  # three thousand tuples are too few to learn from
+    assert min(warm) < cold[0]
+    assert (len(cold), len(warm)) == (3, 3)
+
+
+def test_readings_differ_from_each_other_in_one_departure() -> None:
+    open_ones = ("taught", "idle", "resync", "settled", "guessed")
+    departures = [sum(getattr(setting, name) for name in open_ones) for setting in READINGS.values()]
+    assert departures == [0, 1, 2, 3, 4, 5]
+    assert list(READINGS.values())[0::5] == [LETTER, Setting()]
+    assert LETTER.parties(1).learners[0].count_new
+    assert (LETTER.parties(1).scheduler.unseen, Setting().parties(1).scheduler.unseen) == (0.0, None)
+
+
+def test_readings_are_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    gains = dict(zip(READINGS.values(), (0.9, 1.0, 1.1, 1.2, 1.3, 1.4), strict=True))
+    monkeypatch.setattr(
+        posg_readings, "trial", lambda setting, *_: Trial(gains[replace(setting, skew=1.0)], posg=1.0, known=0.5)
+    )
+    (claim,) = posg_readings.by_reading(run)
+    assert (claim.ours, claim.holds) == ("-10.0%", False)
+    assert "asked again every k windows: +40% (+40%)" in claim.note
+    with (run.folder / "readings.csv").open() as file:
+        assert [float(row["gain_zipf_1.0"]) for row in csv.DictReader(file)] == [-0.1, 0.0, 0.1, 0.2, 0.3, 0.4]
 
 
 def test_gain_and_speedup_are_the_paper_s() -> None:

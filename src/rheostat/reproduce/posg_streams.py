@@ -1,9 +1,11 @@
 """POSG's synthetic streams (section V-A) and one trial of the three groupings on such a stream.
 
-The text leaves open when measuring begins, and says little of how the slots are asked how far they are. Three readings
-are options here, so that their effect can be shown: whether the slots have learnt before the measured stream begins,
-whether idle time counts as work, and whether slots are asked again though no sketch is new. The defaults are what
-gives the paper's figures; the last two are also what the authors' published implementation does.
+The text leaves open when measuring begins, and says little of how the slots are asked how far they are and of cells
+that are empty. Five readings are options here, so that their effect can be shown: whether the slots have learnt
+before the measured stream begins, whether idle time counts as work, whether slots are asked again though no sketch is
+new, whether equation 1 counts a cell from the second look on, and whether what a sketch has nothing of is estimated by
+its mean cell. The defaults are what gives the paper's figures; idle time and being asked again are also in the authors'
+published implementation.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ class Setting:
         taught: measure once slots have learnt from an earlier stream; else from the first tuple, in turn.
         idle: slots count idle time when asked how far they are; else only execution time.
         resync: ask slots again after as many tuples as their windows have together; else only with a new sketch.
+        settled: a cell that was empty at the last look is left out of equation 1 until the next; else it was 0.
+        guessed: an item of which a sketch has nothing is estimated by the mean cell; else as 0.
     """
 
     skew: float = 1.0
@@ -54,6 +58,8 @@ class Setting:
     taught: bool = True
     idle: bool = True
     resync: bool = True
+    settled: bool = True
+    guessed: bool = True
 
     def seconds(self, rng: np.random.Generator) -> Figures:
         """The execution time of every item: each value goes to as many items, picked at random."""
@@ -74,7 +80,10 @@ class Setting:
         """Scheduler and slots that know nothing."""
         resync = self.slots * WINDOW if self.resync else 0
         sketch = CostSketch.empty(columns=self.columns, seed=seed)
-        return Parties.start(self.slots, sketch, WINDOW, TOLERANCE, resync, longest_first)
+        unseen = None if self.guessed else 0.0
+        return Parties.start(
+            self.slots, sketch, WINDOW, TOLERANCE, resync, longest_first, unseen, count_new=not self.settled
+        )
 
 
 @dataclass(frozen=True)

@@ -164,10 +164,12 @@ class Parties:
         tolerance: float = TOLERANCE,
         resync: int = 0,
         longest_first: bool = False,
+        unseen: float | None = None,
+        count_new: bool = False,
     ) -> Parties:
         """Nothing learnt yet."""
-        learners = tuple(Instance(slot, sketch, window, tolerance) for slot in range(slots))
-        return cls(Posg(slots, longest_first, resync), learners)
+        learners = tuple(Instance(slot, sketch, window, tolerance, count_new) for slot in range(slots))
+        return cls(Posg(slots, longest_first, resync, unseen=unseen), learners)
 
     def taught(self, items: npt.ArrayLike, costs: npt.ArrayLike) -> Parties:
         """After an earlier stream, dealt out in turn, of which every slot executed what it needed for a report.

@@ -38,6 +38,17 @@ def test_the_machine_step_by_step() -> None:
     assert (state.sketch.executions, state.seconds, state.left) == (0, 36.0, 2)
 
 
+def test_a_cell_that_is_new_counts_from_the_next_look_or_at_once() -> None:
+    seen, new = [(1, 4.0), (1, 4.0)], [(1, 4.0), (2, 4.0)]
+    for count_new, needed in ((False, [0, 1]), (True, [0, 0, 1])):
+        state = Instance(1, CostSketch.empty(rows=1, columns=97, seed=4), window=2, count_new=count_new)
+        reported = []
+        for executions in (seen, new, new)[: len(needed)]:
+            state, reports = fed(state, executions)
+            reported.append(len(reports))
+        assert reported == needed
+
+
 @QUICK
 @given(st.integers(0, 53))
 def test_a_change_in_any_single_column_is_seen(which: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.grouping import CostSketch, Greedy, LptGrouping, Phase, Posg, SketchReport, SyncReply
+from rheostat.elastic.grouping import CostSketch, Greedy, LptGrouping, Phase, Posg, RoundRobin, SketchReport, SyncReply
 from rheostat.errors import TopologyError
 
 QUICK = settings(deadline=None, max_examples=60)
@@ -157,8 +157,39 @@ def test_what_comes_later_in_a_batch_changes_nothing_before_it(items: list[int],
 
 def test_as_a_grouping_it_asks_nobody() -> None:
     slots, after = ready().assign([0, 1, 1, 1, 0])
-    assert (slots.tolist(), after.phase, loads(after)) == ([0, 1, 1, 1, 0], Phase.RUN, [6.0, 3.0])
+    assert (slots.tolist(), loads(after)) == ([0, 1, 1, 1, 0], [6.0, 3.0])
+    assert [r.slot for _, r in after.submit([1, 1], now=1.0)[0].requests] == [0, 1]  # still to be asked
     assert Posg(2).assign([0, 0, 0])[0].tolist() == [0, 1, 0]
+
+
+@QUICK
+@given(st.lists(st.lists(st.integers(0, 5), max_size=9), max_size=6), st.integers(1, 5), st.sampled_from(list(Phase)))
+def test_as_a_grouping_it_is_greedy_in_every_phase(batches: list[list[int]], resync: int, phase: Phase) -> None:
+    """However often slots would be asked again if these tuples could ask them."""
+    options: dict[str, Any] = {"resync": resync, "reply_limit": 10.0}
+    states = {Phase.ROUND_ROBIN: Posg(3, **options), Phase.SEND_ALL: ready(3, **options)}
+    state = states.get(phase, waiting(3, **options))
+    state = state.tick(10.0) if phase is Phase.RUN else state
+    assert state.phase is phase
+    expected: Greedy | RoundRobin = state.work or RoundRobin(3)
+    for batch in batches:
+        slots, state = state.assign(np.array(batch, dtype=np.int64))
+        plain, expected = expected.assign(np.array(batch, dtype=np.int64))
+        assert slots.tolist() == plain.tolist()
+        assert (state.phase, state.deadline) == (phase, 10.0 if phase is Phase.WAIT_ALL else math.inf)
+    if phase is Phase.RUN:
+        assert state.undisturbed == resync - sum(map(len, batches))
+
+
+def test_what_no_sketch_has_costs_what_is_said() -> None:
+    wide = CostSketch.empty(columns=997).updated([0, 1], [3.0, 1.0])
+    for unseen, cost in ((None, 2.0), (0.0, 0.0), (5.0, 5.0)):
+        for longest_first in (False, True):
+            state = Posg(1, longest_first=longest_first, unseen=unseen).receive(SketchReport(0, 1, wide), now=0.0)
+            assert state.work is not None
+            assert [state.work.estimates.cost(0, item) for item in (0, 1, 7)] == [3.0, 1.0, cost]
+    with pytest.raises(TopologyError, match="unseen=-1"):
+        wide.cells(-1.0)
 
 
 def test_what_makes_no_sense_is_refused() -> None:

@@ -24,22 +24,25 @@ class Estimates:
     Attributes:
         cells: count and estimate, by slot, row and column.
         merged: what all slots together know.
+        unseen: seconds that an item counts as of which a sketch has nothing; None: as its mean cell.
     """
 
     cells: Costs
     merged: CostSketch
+    unseen: float | None = None
 
     @classmethod
-    def of(cls, sketches: Sequence[CostSketch]) -> Estimates:
+    def of(cls, sketches: Sequence[CostSketch], unseen: float | None = None) -> Estimates:
         """From one sketch per slot; the same sketch for every slot if they do not differ."""
         if not sketches:
             raise TopologyError("estimates need the sketch of one slot or more")
         merged = sketches[0].merged(sketches[1:])
-        return cls(np.ascontiguousarray(np.stack([sketch.cells() for sketch in sketches])), merged)
+        return cls(np.ascontiguousarray(np.stack([sketch.cells(unseen) for sketch in sketches])), merged, unseen)
 
     def shared(self) -> Estimates:
         """The same for every slot, from what all of them know: better where no slot is slower than another."""
-        return Estimates(np.repeat(self.merged.cells()[None], self.slots, axis=0), self.merged)
+        cells = np.repeat(self.merged.cells(self.unseen)[None], self.slots, axis=0)
+        return Estimates(cells, self.merged, self.unseen)
 
     @property
     def slots(self) -> int:

@@ -44,6 +44,8 @@ class Instance:
 
     Attributes:
         sketch: everything executed since the last report.
+        count_new: whether a cell that was empty at the last look counts as one that was 0 and has changed. Equation 1
+            divides by zero there, and this is what is nearest to its letter: see ``relative_error``.
         snapshot: mean seconds per cell at the last look; None until the first.
         looked: tuples executed since the last look.
         seconds: cumulated execution time since the slot began, the paper's C.
@@ -54,6 +56,7 @@ class Instance:
     sketch: CostSketch
     window: int = WINDOW
     tolerance: float = TOLERANCE
+    count_new: bool = False
     snapshot: Costs | None = None
     looked: int = 0
     seconds: float = 0.0
@@ -109,22 +112,25 @@ class Instance:
     def _look(self) -> tuple[Instance, SketchReport | None]:
         """The end of a window: figure 2's transitions A, B and C."""
         ratios = self.sketch.ratios()
-        if self.snapshot is None or relative_error(self.snapshot, ratios) > self.tolerance:
+        if self.snapshot is None or relative_error(self.snapshot, ratios, self.count_new) > self.tolerance:
             return replace(self, snapshot=ratios, looked=0), None
         number = self.reports + 1
         after = replace(self, sketch=self.sketch.cleared(), snapshot=None, looked=0, reports=number)
         return after, SketchReport(self.slot, number, self.sketch)
 
 
-def relative_error(snapshot: Costs, ratios: Costs) -> float:
+def relative_error(snapshot: Costs, ratios: Costs, count_new: bool = False) -> float:
     """How much the mean seconds of all cells changed, relative to what they were (equation 1).
 
-    A cell that was empty at the last look had no mean that could have changed: it counts from the next look on. Were it
-    taken as 0, a skewed stream, which still reaches new cells after tens of thousands of tuples, would never be stable.
+    A cell that was empty at the last look had no mean that could have changed: it counts from the next look on. If it
+    is taken as 0 instead, a skewed stream is stable late, since it reaches new cells for thousands of tuples.
 
-    >>> relative_error(np.array([[1.0, 3.0, np.nan]]), np.array([[1.5, 2.5, 9.0]]))
-    0.25
+    >>> before, now = np.array([[1.0, 3.0, np.nan]]), np.array([[1.5, 2.5, 9.0]])
+    >>> relative_error(before, now), relative_error(before, now, count_new=True)
+    (0.25, 2.5)
     """
+    if count_new:
+        snapshot, ratios = np.nan_to_num(snapshot), np.nan_to_num(ratios)
     known = ~np.isnan(snapshot)
     before, change = float(snapshot[known].sum()), float(np.abs(snapshot - ratios)[known].sum())
     if before == 0:

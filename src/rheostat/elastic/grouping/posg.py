@@ -80,6 +80,8 @@ class Posg:
             slots share what each has learnt.
         resync: tuples in RUN after which slots are asked again, though no sketch is new; 0 for never, as in the paper.
             The authors' published implementation does after as many tuples as all windows of the slots have.
+        unseen: seconds that an item counts as of which a slot's sketch has nothing. None: as the mean cell. Listing
+            III.2 divides by zero there; 0.0 is what is nearest to its letter.
         work: estimates and cumulated work of the slots, once every slot can be estimated.
         epoch: synchronisations begun.
         sent: requests of this epoch that are out.
@@ -94,6 +96,7 @@ class Posg:
     resync: int = 0
     reply_limit: float = REPLY_LIMIT
     report_limit: float = REPORT_LIMIT
+    unseen: float | None = None
     phase: Phase = Phase.ROUND_ROBIN
     turn: int = 0
     work: Greedy | None = None
@@ -132,10 +135,17 @@ class Posg:
         return Submission(np.concatenate([first, rest]), requests), replace(state, work=work, since=since)
 
     def assign(self, items: npt.ArrayLike) -> tuple[Slots, Posg]:
-        """As a grouping whose tuples carry no requests: no time passes, and nothing is synchronised."""
-        state = self if self.phase is not Phase.SEND_ALL else replace(self, phase=Phase.RUN)
-        submission, after = state.submit(items, -math.inf)
-        return submission.slots, after
+        """As a grouping whose tuples carry no requests: no time passes, and nothing is synchronised.
+
+        What is to be asked stays to be asked, of the next tuples that are submitted.
+        """
+        which = items_of(items)
+        if self.work is None:
+            slots, after = RoundRobin(self.slots, self.turn).assign(which)
+            return slots, replace(self, turn=after.turn)
+        slots, work = self.work.assign(which)
+        since = self.since + len(which) if self.phase is Phase.RUN else 0
+        return slots, replace(self, work=work, since=since)
 
     def receive(self, message: SketchReport | SyncReply, now: float) -> Posg:
         """After a message from a slot."""
@@ -163,7 +173,8 @@ class Posg:
         others = [report.sketch for report in self.reports.values()]
         spare = others[0].merged(others[1:])
         sketches = [self.reports[s].sketch if s in self.reports else spare for s in range(self.slots)]
-        estimates = Estimates.of(sketches).shared() if self.longest_first else Estimates.of(sketches)
+        estimates = Estimates.of(sketches, self.unseen)
+        estimates = estimates.shared() if self.longest_first else estimates
         if self.work is None:
             work = (LptGrouping if self.longest_first else Greedy).start(estimates)
         else:

@@ -127,14 +127,20 @@ class CostSketch:
         found: Costs = np.divide(self.times, self.frequencies, where=self.frequencies > 0, out=unknown)
         return found
 
-    def cells(self) -> Costs:
+    def cells(self, unseen: float | None = None) -> Costs:
         """For every cell its count and the estimate that it gives.
 
         An empty cell means that the item was never executed. Nothing but a rare item is, so it counts as the mean cell
-        and not as the mean execution, which a few frequent items decide.
+        and not as the mean execution, which a few frequent items decide. The paper says nothing of this case, in which
+        its Listing III.2 would divide by zero.
+
+        Args:
+            unseen: seconds that empty cells count as instead.
         """
+        if unseen is not None and not 0 <= unseen < math.inf:
+            raise TopologyError(f"unseen={unseen}: it is seconds, from 0")
         known, ratios = self.frequencies > 0, self.ratios()
-        usual = ratios[known].mean() if known.any() else 0.0
+        usual = (ratios[known].mean() if known.any() else 0.0) if unseen is None else unseen
         return np.stack([self.frequencies, np.where(known, ratios, usual)], axis=-1)
 
     def counts(self, items: npt.ArrayLike) -> Counts:
