@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rheostat.elastic.control import Control, turn
+from rheostat.elastic.control import Control, RequestError, carry_out, notify_failed, notify_slot_failed, turn
 from rheostat.elastic.observation import Observation
 from rheostat.elastic.plan import Action, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.policy import Pause
@@ -199,3 +199,72 @@ def test_what_somebody_else_changed_meanwhile_is_kept() -> None:
     theirs: dict[str, Any] = {**PLAN.operators, "a": part(0, 0, 1, 0)}
     second = turn(first.control, observed(2.0), Plan(theirs, 2))
     assert routings(second.request) == {"a": [0, 1, 1, 0], "b": [0, 0, 1, 1]}
+
+
+# Failures
+
+
+@dataclass
+class Cluster:
+    """An actuator that makes every plan real at once, but fails a number of times before."""
+
+    plan: Plan = PLAN
+    failures: int = 0
+    asked: int = 0
+
+    def apply(self, plan: Plan) -> None:
+        self.asked += 1
+        if self.asked <= self.failures:
+            raise RequestError("no such cluster")
+        self.plan = plan
+
+
+def driven(cluster: Cluster, policy: Scripted, turns: int, control: Control | None = None) -> Control:
+    control = control or Control.start(policy, cluster.plan)
+    for now in range(turns):
+        control = carry_out(turn(control, observed(float(now)), cluster.plan), cluster, float(now))
+    return control
+
+
+def test_a_request_that_fails_is_made_again_until_it_succeeds() -> None:
+    cluster, policy = Cluster(failures=2), Scripted([Proposal((revision("a"),)), Proposal()])
+    control = driven(cluster, policy, 4)
+    assert (cluster.asked, routings(cluster.plan)) == (3, routings(Plan({"a": THERE, "b": HERE}, 2)))
+    notes = " | ".join(control.treatments["a"].notes)
+    assert "0 s: balance failed, 1 of 3: no such cluster | 1 s: balance failed, 2 of 3" in notes
+    assert "balance is observed" in notes
+    # Nothing was asked of b, so nothing failed.
+    assert control.treatments["b"].notes == ()
+
+
+def test_a_request_that_always_fails_is_given_up() -> None:
+    cluster, policy = Cluster(failures=99), Scripted([Proposal((revision("a"),)), Proposal()])
+    control = driven(cluster, policy, 6)
+    assert (cluster.asked, routings(cluster.plan)) == (3, routings(PLAN))
+    assert "given up after failure 3 of 3: no such cluster" in control.treatments["a"].notes[-1]
+
+
+def test_a_failure_that_is_told_later_counts_as_well() -> None:
+    policy = Scripted([Proposal((revision("a"),)), Proposal()], Waits(attempts=1, rest=0.0, calm=0.0))
+    control = turn(Control.start(policy, PLAN), observed(0.0), PLAN).control
+    control = notify_failed(control, ["a"], "the node is gone", 1.0)
+    assert not control.treatments["a"].active
+    assert turn(control, observed(2.0), PLAN).request is None
+
+
+def test_a_slot_that_was_lost_is_told_the_plan_again() -> None:
+    policy = Scripted([Proposal()])
+    control = notify_slot_failed(Control.start(policy, PLAN), "b", 1, 0.5)
+    result = turn(control, observed(1.0), PLAN)
+    assert (routings(result.request), result.requested) == (routings(PLAN), ("b",))
+    assert turn(result.control, observed(2.0), PLAN).request is None
+
+
+def test_other_errors_are_not_taken_for_failures() -> None:
+    class Broken:
+        def apply(self, plan: Plan) -> None:
+            raise IndexError(plan.nodes)
+
+    policy = Scripted([Proposal((revision("a"),))])
+    with pytest.raises(IndexError):
+        carry_out(turn(Control.start(policy, PLAN), observed(0.0), PLAN), Broken(), 0.0)

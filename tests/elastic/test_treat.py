@@ -37,7 +37,15 @@ def step(state: Treatment, observed: Routing, now: float) -> tuple[Treatment, Ro
 
 
 def treat(state: Treatment, actuator: Recording | Fluid, observed: Routing, now: float) -> Treatment:
-    return module.treat(state, actuator, "count", plan(observed), now)
+    """One interval: step, and request what is to be requested."""
+    state, request = module.step(state, plan(observed), now)
+    if request is None:
+        return state
+    try:
+        actuator.request(request)
+    except OSError as error:
+        return failed(state, str(error), now)
+    return state
 
 
 @dataclass
@@ -47,9 +55,8 @@ class Recording:
     asked: list[Routing] = field(default_factory=list)
     failing: bool = False
 
-    def request(self, operator: str, plan: OperatorPlan, reason: str) -> None:
+    def request(self, plan: OperatorPlan) -> None:
         self.asked.append(tuple(plan.routing.tolist()))
-        assert (operator, bool(reason)) == ("count", True)
         if self.failing:
             raise OSError("no such cluster")
 
@@ -104,7 +111,7 @@ def test_what_is_not_observed_in_time_is_given_up() -> None:
 def test_failures_are_tried_again_and_then_given_up() -> None:
     actuator, state = Recording(failing=True), accepted(Treatment(plan(START), Waits(attempts=3)), wish(), 0.0)
     state = treat(state, actuator, START, 0.0)
-    assert state.notes[-1] == "0 s: balance failed, 1 of 3: OSError: no such cluster"
+    assert state.notes[-1] == "0 s: balance failed, 1 of 3: no such cluster"
     state = treat(state, actuator, START, 1.0)
     assert state.active
     state = treat(state, actuator, START, 2.0)
@@ -236,7 +243,7 @@ class Fluid:
         self.arrived, self.completed = np.zeros(len(routing)), np.zeros(len(routing))
         self.next = routing
 
-    def request(self, operator: str, plan: OperatorPlan, reason: str) -> None:
+    def request(self, plan: OperatorPlan) -> None:
         self.next = tuple(plan.routing.tolist())
 
     def interval(self, end: float, seconds: float, arrival: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Metrics:

@@ -1,21 +1,39 @@
 """The loop around a policy: learn, decide, propose, request, until it is observed.
 
-One short function, ``turn``, wires the stages. It is pure: whoever calls it has the clock and the engine, on Spark or
-in the simulator, and carries the request out.
+One short function, ``turn``, wires the stages. It is pure: whoever calls it has the clock. ``carry_out`` then asks an
+actuator, on Spark or in the simulator, for the plan, and lets the loop know if that failed (StreamSwitch section 5).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from rheostat.elastic.observation import Observation
 from rheostat.elastic.plan import Action, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.policy import Policy
-from rheostat.elastic.treat import Treatment, propose, refusal, refuse, step
+from rheostat.elastic.treat import Treatment, failed, propose, refusal, refuse, slot_failed, step
+from rheostat.errors import RheostatError
+
+
+class Actuator(Protocol):
+    """Makes a plan real."""
+
+    def apply(self, plan: Plan) -> None:
+        """Ask for a plan. May be called again with the same one, and returns at once.
+
+        That it came true is seen in the plan observed later.
+
+        Raises:
+            RequestError: it cannot be asked for now.
+        """
+
+
+class RequestError(RheostatError):
+    """A plan could not be requested now; it will be again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +63,7 @@ class Turn:
 
     Attributes:
         request: the plan that the engine is asked for; None if it need not be asked for anything.
+        requested: the operators that it is asked to change.
         accepted: the revisions that were accepted now.
         proposal: what the policy said, accepted or not.
         refused: what was not accepted of it, and why.
@@ -52,6 +71,7 @@ class Turn:
 
     control: Control
     request: Plan | None
+    requested: tuple[str, ...]
     accepted: tuple[Revision, ...]
     proposal: Proposal
     refused: tuple[str, ...] = ()
@@ -101,7 +121,30 @@ def turn(control: Control, observation: Observation, plan: Plan) -> Turn:
     control = replace(control, treatments=treatments, nodes=nodes)
     request = Plan({**plan.operators, **requests}, nodes) if requests or nodes != plan.nodes else None
     told = tuple(f"{name}: {why}" for name, why in refused.items())
-    return Turn(control, request, tuple(accepted), proposal, told)
+    return Turn(control, request, tuple(requests), tuple(accepted), proposal, told)
+
+
+def carry_out(result: Turn, actuator: Actuator, now: float) -> Control:
+    """Ask for what a turn requests, if anything; a failure is noted with every operator that it was to change."""
+    if result.request is None:
+        return result.control
+    try:
+        actuator.apply(result.request)
+    except RequestError as error:
+        return notify_failed(result.control, result.requested, str(error), now)
+    return result.control
+
+
+def notify_failed(control: Control, operators: Collection[str], reason: str, now: float) -> Control:
+    """A request failed, now or some time after it was made: it is repeated, and given up after some failures."""
+    told = {name: failed(control.treatments[name], reason, now) for name in operators}
+    return replace(control, treatments={**control.treatments, **told})
+
+
+def notify_slot_failed(control: Control, operator: str, slot: int, now: float) -> Control:
+    """A slot was lost and comes back knowing nothing: the next turn requests the newest plan again for its operator."""
+    told = slot_failed(control.treatments[operator], slot, now)
+    return replace(control, treatments={**control.treatments, operator: told})
 
 
 def _refused_together(revisions: list[Revision], treatments: Mapping[str, Treatment]) -> dict[str, str]:

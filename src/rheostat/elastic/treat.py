@@ -2,15 +2,15 @@
 
 Three values: what is desired (the revision in progress), what was requested (how often and when), and what is observed
 (the plan in force). A revision is requested again in every interval until it is observed, is dropped when it takes
-too long or fails too often, and is followed by a time of rest. This is the one place for cool-downs and hysteresis.
+too long or fails too often, and is followed by a time of rest: all cool-downs are here. When a change is worth it at
+all is in ``hysteresis``.
 
-The functions take the time as a number and return a new state; only ``treat`` calls an actuator.
+The functions take the time as a number and return a new state. ``control`` calls the actuator.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -19,16 +19,6 @@ from rheostat.errors import TopologyError
 
 _KEPT = 20
 """Notes of what happened that are kept."""
-
-
-class Actuator(Protocol):
-    """Makes the plan of an operator real: on Spark, or in the simulator."""
-
-    def request(self, operator: str, plan: OperatorPlan, reason: str) -> None:
-        """Ask for a plan. May be called again with the same one, and may fail: any exception counts as a failure.
-
-        Returns at once; that it came true is seen in the plan observed later.
-        """
 
 
 @dataclass(frozen=True)
@@ -181,19 +171,6 @@ def slot_failed(state: Treatment, slot: int, now: float) -> Treatment:
     state = _noted(replace(_at(state, now), republish=True), f"slot {slot} failed")
     if state.desired is not None and _has(state.desired.plan, slot) and not _has(state.observed, slot):
         return _ended(state, f"{state.desired.action} is given up: slot {slot} failed")
-    return state
-
-
-def treat(state: Treatment, actuator: Actuator, operator: str, observed: OperatorPlan, now: float) -> Treatment:
-    """One interval: step, request what is to be requested, and note a failure."""
-    state, plan = step(state, observed, now)
-    if plan is None:
-        return state
-    reason = "; ".join(state.desired.reasons) if state.desired else "a slot has come back"
-    try:
-        actuator.request(operator, plan, reason)
-    except Exception as error:
-        return failed(state, f"{type(error).__name__}: {error}", now)
     return state
 
 

@@ -10,10 +10,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.elastic.control import Control, turn
+from rheostat.elastic.control import Control, carry_out, turn
 from rheostat.elastic.observation import Observation
 from rheostat.elastic.plan import Plan
 from rheostat.elastic.policy import Policy
+from rheostat.errors import TopologyError
 from rheostat.simulate.continuous import Interval
 from rheostat.simulate.job import Cluster, Job
 from rheostat.simulate.records import BINS
@@ -59,6 +60,13 @@ class Bound:
     operators: Mapping[str, float] = field(default_factory=dict)
     end_to_end: float | None = None
 
+    def __post_init__(self) -> None:
+        whole = {} if self.end_to_end is None else {"end_to_end": self.end_to_end}
+        given = {"seconds": self.seconds, "window": self.window, **whole, **self.operators}
+        for name, value in given.items():
+            if not 0 < value < np.inf:
+                raise TopologyError(f"{name} = {value}: a bound and its window are a finite number of seconds above 0")
+
 
 @dataclass
 class Simulation:
@@ -86,6 +94,10 @@ class Simulation:
     every: int = 1
     bound: Bound | None = None
     warm_up: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise TopologyError(f"every = {self.every}: a policy is asked every interval, or every second, third, ...")
 
     def run(self, seconds: float, watch: Callable[[Interval], None] = lambda _: None) -> Trace:
         """Simulate so many seconds; ``watch`` sees every interval."""
@@ -121,9 +133,7 @@ class Simulation:
                     revision.reasons,
                 )
             )
-        if result.request is not None:
-            self.engine.apply(result.request)
-        return result.control
+        return carry_out(result, self.engine, self.engine.time)
 
 
 def combined(seen: Sequence[Observation]) -> Observation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.control import Control, turn
+from rheostat.elastic.control import Control, RequestError, carry_out, turn
 from rheostat.elastic.plan import OperatorPlan, Plan, Subspaces
 from rheostat.elastic.policy import Policy
 from rheostat.simulate.running import Simulation
@@ -261,6 +261,33 @@ def test_overload_is_answered(name: str) -> None:
     policy = EVERY[name]()
     fluid = world(policy, 15.0, shards=64)  # 9.6 cores for 4 slots
     assert list(driven(policy, fluid, 40))
+    assert fluid.plan.slots()["work"] >= 10
+
+
+@dataclass
+class Unreliable:
+    """Makes a plan real at every third attempt."""
+
+    fluid: Fluid
+    asked: int = 0
+
+    def apply(self, plan: Plan) -> None:
+        self.asked += 1
+        if self.asked % 3:
+            raise RequestError("the cluster does not answer")
+        self.fluid.plan = plan
+
+
+@crossed(but=["static"])
+def test_overload_is_answered_although_most_requests_fail(name: str) -> None:
+    policy = EVERY[name]()
+    fluid = world(policy, 15.0, shards=64)
+    control, actuator = Control.start(policy, fluid.plan), Unreliable(fluid)
+    for _ in range(80):
+        seen = fluid.step()
+        control = carry_out(turn(control, seen, fluid.plan), actuator, seen.time)
+        assert kept_all(fluid.plan)
+        assert fits(fluid.plan, fluid.cores)
     assert fluid.plan.slots()["work"] >= 10
 
 
