@@ -16,6 +16,7 @@ from rheostat.elastic.elysium.policy import Elysium, Observation, OnlyNodes, Pol
 from rheostat.elastic.forecasts.network import PaperNetwork
 from rheostat.elastic.forecasts.series import Series, Values
 from rheostat.elastic.profiles.profile import Learned
+from rheostat.errors import TopologyError
 from rheostat.simulate.elysium_profiling import learn, record, steady, with_forecasts
 from rheostat.simulate.elysium_run import Outcome, Setting, run
 from rheostat.simulate.elysium_topologies import NODE, T1_PEAK, overhead, rolling_top_words
@@ -30,6 +31,11 @@ def oracle() -> Estimator:
     """An estimator that knows the truth."""
     selectivity = {**T1.selectivity, ("Counter", "IntermediateRanker"): 0.3}
     return Estimator({"T1": Profiles(T1.dataflow, selectivity, {n: c.at for n, c in T1.costs.items()})}, overhead, NODE)
+
+
+def paper() -> Elysium:
+    """Reactive, and blind to queues."""
+    return Elysium(oracle(), catch_up=np.inf)
 
 
 def played(load: Values, policy: Policy, first: Config | None = None, setting: Setting | None = None) -> Outcome:
@@ -59,7 +65,7 @@ def test_learned_profiles_choose_as_the_truth_would(tmp_path: Path) -> None:
 
 def test_one_reconfiguration_is_enough_for_a_step_and_joint_scaling_needs_more_nodes() -> None:
     load = curves.step(900, 120.0, 500.0, 180, 420)
-    ours, joint = played(load, Elysium(oracle())), played(load, JointScaling({"T1": T1.dataflow}))
+    ours, joint = played(load, paper()), played(load, JointScaling({"T1": T1.dataflow}))
     assert [t for t in ours.reconfigured if t < 420] == [240]
     assert len(joint.reconfigured) > len(ours.reconfigured)
     assert ours.saved() > joint.saved()
@@ -70,9 +76,9 @@ def test_a_forecast_of_the_square_wave_degrades_throughput_less() -> None:
     square = curves.square(600 * 40, 200.0, 620.0, 600)
     past, load = square[: 600 * 38].reshape(-1, 60).mean(axis=1), square[600 * 38 :]
     forecast = PaperNetwork(folds=2, tolerance=1e-3).fitted(Series(past), 1)
-    proactive = Elysium(with_forecasts(oracle(), {"T1": forecast}), proactive=True)
+    proactive = Elysium(with_forecasts(oracle(), {"T1": forecast}), proactive=True, catch_up=np.inf)
     setting = Setting(start=60.0 * len(past), past={"T1": past})
-    ahead, after = played(load, proactive, setting=setting), played(load, Elysium(oracle()))
+    ahead, after = played(load, proactive, setting=setting), played(load, paper())
     assert ahead.degradation() < 0.8 * after.degradation()
     assert abs(ahead.saved() - after.saved()) <= 0.06
 
@@ -89,6 +95,25 @@ def test_figures_of_a_run_by_hand() -> None:
     assert found.mean_latency() == 2.0
     assert found.left() == 8 / 400
     assert found.slots("T1", "a").tolist() == [1, 3]
+
+
+def test_times_without_input_are_left_out_and_runs_without_any_are_refused() -> None:
+    config = Config({"T1": {"a": 1}}, 2)
+
+    def ran(arrivals: list[float], acked: list[float]) -> Outcome:
+        load, through = (np.repeat(v, 10)[:, None] for v in (arrivals, acked))
+        latency = np.where(through > 0, 2.0, np.nan)
+        return Outcome(("T1",), load, through, latency, np.zeros_like(load), (config,), (), (), 20)
+
+    assert ran([10.0, 0.0, 10.0], [5.0, 5.0, 10.0]).degradation() == 0.25
+    nothing = ran([0.0, 0.0], [0.0, 0.0])
+    assert nothing.left() == 0.0
+    with pytest.raises(TopologyError, match="rows came in"):
+        nothing.degradation()
+    with pytest.raises(TopologyError, match="no row of topology 'T1' came through"):
+        nothing.mean_latency()
+    with pytest.raises(TopologyError, match="rows came in"):
+        ran([10.0], [10.0]).degradation(window=11)
 
 
 def test_a_static_run_never_reconfigures_and_the_same_seed_gives_the_same_run() -> None:

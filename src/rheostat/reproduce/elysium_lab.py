@@ -55,7 +55,7 @@ class Lab:
         return JointScaling({topology: self.models[topology].dataflow}, _bounds(thresholds), at_once)
 
     def elysium(self, thresholds: Thresholds | None = None, patience: int = 0, catch_up: float = np.inf) -> Elysium:
-        """Reactive ELYSIUM."""
+        """Reactive ELYSIUM; unless told otherwise as the paper has it, which looks at no queue."""
         return Elysium(self.estimator, _bounds(thresholds), patience=patience, catch_up=catch_up)
 
     def proactive(self, topology: str, curve: Curve, forecaster: Forecaster | None = None, horizon: int = 1) -> Elysium:
@@ -63,7 +63,7 @@ class Lab:
         past = Series(curve.past * PEAKS[topology], curve.start - curve.step * len(curve.past), curve.step)
         network = PaperNetwork(folds=3 if self.of.quick else 10, seed=self.of.seed)
         forecast = (forecaster or network).fitted(past, horizon)
-        return Elysium(with_forecasts(self.estimator, {topology: forecast}), proactive=True)
+        return Elysium(with_forecasts(self.estimator, {topology: forecast}), proactive=True, catch_up=np.inf)
 
     def first(self, rates: Mapping[str, float], bounds: Bounds | None = None) -> Config:
         """The configuration that a run begins with: the right one for its first load."""

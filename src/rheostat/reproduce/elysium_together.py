@@ -58,7 +58,7 @@ def together(lab: Lab) -> list[Claim]:
 def _runs(lab: Lab, case: Case, apart: bool, emitted: bool) -> Runs:
     bounds = Bounds(MOST_NODES, apart=apart)
     first = lab.first({topology: float(load[0]) for topology, load in case.loads.items()}, bounds)
-    policy = Elysium(lab.estimator, bounds)
+    policy = Elysium(lab.estimator, bounds, catch_up=np.inf)
     return Runs(
         tuple(run(lab.models, case.loads, policy, first, Setting(emitted=emitted, seed=seed)) for seed in lab.seeds)
     )

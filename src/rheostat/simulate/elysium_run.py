@@ -10,6 +10,7 @@ import numpy as np
 from rheostat.elastic.elysium.config import Config, Decision
 from rheostat.elastic.elysium.policy import Policy
 from rheostat.elastic.profiles.samples import Values
+from rheostat.errors import TopologyError
 from rheostat.simulate.elysium_cluster import Cluster, Habits
 from rheostat.simulate.elysium_monitor import Monitor
 from rheostat.simulate.elysium_topologies import MOST_NODES, Model
@@ -47,12 +48,19 @@ class Outcome:
 
         Several topologies count as one, with their loads and throughputs added.
         """
-        return float(np.mean(self.degradations(window)))
+        found = self.degradations(window)
+        if np.isnan(found).all():
+            raise TopologyError(
+                f"in no window of {window} seconds of this run rows came in: there is nothing that throughput could "
+                "fall behind. Give it a load, or a shorter window"
+            )
+        return float(np.nanmean(found))
 
     def degradations(self, window: int = 10) -> Values:
-        """The same by window, relative to the input load of the window."""
+        """The same by window, relative to the input load of the window; NaN where there was none."""
         load, through = (_windows(v.sum(axis=1), window) for v in (self.arrivals, self.acked))
-        found: Values = np.abs(load - through) / load
+        found: Values = np.full(load.shape, np.nan)
+        np.divide(np.abs(load - through), load, out=found, where=load > 0)
         return found
 
     def saved(self, most: int = MOST_NODES) -> float:
@@ -63,11 +71,17 @@ class Outcome:
         """Mean seconds in flight of the rows that came through."""
         through, seconds = self.acked[:, topology], self.latency[:, topology]
         some = through > 0
+        if not some.any():
+            raise TopologyError(
+                f"no row of topology {self.topologies[topology]!r} came through: there is no latency to take a mean "
+                "of. Run it for longer, or with a load that it can handle"
+            )
         return float(np.average(seconds[some], weights=through[some]))
 
     def left(self) -> float:
-        """Rows that are not through at the end, relative to all that arrived."""
-        return float(self.waiting[-1].sum() / self.arrivals.sum())
+        """Rows that are not through at the end, relative to all that arrived; 0 if none did."""
+        arrived = float(self.arrivals.sum())
+        return float(self.waiting[-1].sum()) / arrived if arrived > 0 else 0.0
 
     def slots(self, topology: str, operator: str) -> Values:
         """Parallelism of an operator by assessment period."""

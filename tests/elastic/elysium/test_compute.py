@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.elysium.allocator import Balanced, RoundRobin
-from rheostat.elastic.elysium.compute import Bounds, compute_config
-from rheostat.elastic.elysium.config import NodeType, Thresholds
+from rheostat.elastic.elysium.compute import Bounds, Current, compute_config
+from rheostat.elastic.elysium.config import Config, NodeType, Thresholds
 from rheostat.elastic.elysium.dataflow import Operator
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
 from rheostat.elastic.profiles.profile import Line
@@ -132,8 +132,34 @@ def test_topologies_apart_have_their_own_nodes_and_leave_one_for_each() -> None:
     assert not decision.feasible
     easy = compute_config(found, {"t": 50.0, "u": 30.0}, Bounds(most_nodes=3, apart=True))
     assert (easy.config.own, easy.config.nodes, easy.feasible) == ({"t": 1, "u": 1}, 2, True)
-    with pytest.raises(TopologyError, match="nodes of their own among 1"):
-        compute_config(found, {"t": 1.0, "u": 1.0}, Bounds(most_nodes=1, apart=True))
+    crowded = compute_config(found, {"t": 1.0, "u": 1.0}, Bounds(most_nodes=1, apart=True))
+    assert (crowded.config.own, crowded.config.nodes, crowded.feasible) == (None, 1, False)
+    assert any("nodes of its own among 1" in reason for reason in crowded.reasons)
+
+
+def test_a_topology_whose_load_is_not_known_keeps_what_it_has() -> None:
+    known = (profiles(chain("t", ("a",)), {"a": 0.01}), profiles(chain("u", ("b",)), {"b": 0.01}))
+    found, loads = estimator(*known), {"t": 100.0}
+    now = Current(Config({"u": {"b": 3}, "t": {"a": 1}}, 2))
+    decision = compute_config(found, loads, Bounds(), now)
+    assert decision.config == Config({"u": {"b": 3}, "t": {"a": 2}}, 2)
+    assert decision.loads == loads
+    assert any("u: its load is not known yet" in reason for reason in decision.reasons)
+    # What its slots were seen to use counts: 3 x 0.9 beside 2 x 0.5 fill a node, 2 x 0.9 and one more the next.
+    busy = Current(replace(now.config, nodes=1), {("u", "b"): (0.9, 0.9, 0.9)})
+    assert compute_config(found, loads, Bounds(), busy).config.nodes == 2
+    assert compute_config(found, loads, Bounds(), replace(busy, slot_cpu={})).config.nodes == 1
+    # Nodes of its own stay its own, and where it has none they are shared.
+    apart = replace(now, config=Config(now.config.parallelism, 4, own={"u": 3, "t": 1}))
+    assert compute_config(found, loads, Bounds(apart=True), apart).config.own == {"u": 3, "t": 1}
+    shared = compute_config(found, loads, Bounds(apart=True), now)
+    assert (shared.config.own, shared.config.nodes) == (None, 2)
+
+
+def test_while_no_load_is_known_nothing_changes() -> None:
+    found = estimator(profiles(chain("t", ("a",)), {"a": 0.01}))
+    now = Config({"t": {"a": 3}}, 3, own={"t": 3})
+    assert compute_config(found, {}, Bounds(), Current(now)).config == now
 
 
 def test_smart_placement_can_save_a_node() -> None:

@@ -115,6 +115,31 @@ def test_bandwidth_counts_what_crosses_between_nodes_only() -> None:
         np.testing.assert_allclose(bandwidth, expected)
 
 
+def test_rows_from_outside_are_received_and_sent_by_no_node() -> None:
+    flow = chain("t", ("A", "B"))
+    known = Profiles(
+        flow,
+        {(INPUT, "A"): 1.0, ("A", "B"): 2.0},
+        {"A": Line(0, 0), "B": Line(0, 0)},
+        row_bytes={(INPUT, "A"): 10.0, ("A", "B"): 1.0},
+    )
+    found = Estimator({"t": known}, Line(0, 1), NodeType(bandwidth=4000.0))
+    # 100 rows of 10 bytes come to A, three quarters of it on node 0; 200 of 1 byte cross to B on node 1, or stay there.
+    bandwidth = found.node_bandwidth(Allocation(2, {"t": np.array([[3, 1], [0, 1]])}), {"t": 100.0})
+    assert bandwidth is not None
+    np.testing.assert_allclose(bandwidth * 4000.0, [750.0, 250.0 + 150.0])
+    assert found.node_bandwidth(Allocation(2, {"t": np.array([[3, 1], [0, 1]])}), {}).tolist() == [0.0, 0.0]  # type: ignore[union-attr]
+
+
+def test_what_is_known_of_streams_that_are_not_there_is_refused() -> None:
+    flow, cpu = chain("t", ("A", "B")), {"A": Line(0, 1), "B": Line(0, 1)}
+    for sizes in ({("A", "X"): 1.0}, {(INPUT, "B"): 1.0}, {("B", "A"): 1.0}):
+        with pytest.raises(TopologyError, match="topology 't' has no streams"):
+            Profiles(flow, {("A", "B"): 1.0}, cpu, row_bytes=sizes)
+    with pytest.raises(TopologyError, match="has no streams \\[\\('X', 'B'\\)\\]"):
+        Profiles(flow, {("X", "B"): 1.0}, cpu)
+
+
 def test_what_is_not_known_is_named() -> None:
     with pytest.raises(TopologyError, match="no profiles; there are some for \\['t'\\]"):
         figure_4().input_rates("u", 1.0)

@@ -13,6 +13,7 @@ from rheostat.elastic.elysium.joint import JointScaling
 from rheostat.elastic.elysium.policy import Elysium, Observation, OnlyNodes, OnlyOperators, Policy, Static
 from rheostat.elastic.forecasts.series import Origins, Series, Values
 from rheostat.elastic.profiles.profile import Line
+from rheostat.errors import TopologyError
 from tests.elastic.elysium.builders import chain, estimator, profiles
 
 FLOW = chain("t", ("a", "b"))
@@ -57,10 +58,54 @@ def test_patience_waits_before_it_scales_in_and_never_before_it_scales_out() -> 
     assert patient.decide(seen(30.0, 30.0, 100.0), NOW).loads == {"t": 100.0}
 
 
-def test_rows_that_wait_count_as_load_if_asked_for() -> None:
-    assert known().decide(seen(30.0, waiting=6000.0), NOW).loads == {"t": 30.0}
-    catching_up = Elysium(known().estimator, catch_up=60.0)
-    assert catching_up.decide(seen(30.0, waiting=6000.0), NOW).loads == {"t": 130.0}
+def test_rows_that_wait_count_as_load_unless_the_papers_reading_is_asked_for() -> None:
+    wide = known().decide(seen(100.0), NOW).config
+    held = known().decide(seen(30.0, waiting=8400.0), wide)
+    assert (held.loads, held.config) == ({"t": 100.0}, wide)
+    paper = Elysium(known().estimator, catch_up=np.inf).decide(seen(30.0, waiting=8400.0), wide)
+    assert (paper.loads, paper.config.slots) == ({"t": 30.0}, 2)
+    assert Elysium(known().estimator, catch_up=60.0).decide(seen(30.0, waiting=6000.0), NOW).loads == {"t": 130.0}
+
+
+@pytest.mark.parametrize(("catch_up", "patience"), [(0.0, 0), (-1.0, 0), (np.nan, 0), (60.0, -1)])
+def test_absurd_settings_are_refused(catch_up: float, patience: int) -> None:
+    with pytest.raises(TopologyError, match="catch_up must be above 0"):
+        Elysium(known().estimator, patience=patience, catch_up=catch_up)
+
+
+def two() -> tuple[Elysium, OnlyNodes, OnlyOperators]:
+    other = chain("u", ("c",))
+    found = Elysium(estimator(profiles(FLOW, {"a": 0.01, "b": 0.02}), profiles(other, {"c": 0.01})))
+    return found, OnlyNodes(found.estimator), OnlyOperators(found)
+
+
+@pytest.mark.parametrize("loads", [{}, {"u": Series(np.zeros(0))}], ids=["absent", "empty"])
+@pytest.mark.parametrize("number", range(3))
+def test_a_topology_without_a_load_keeps_what_it_has_and_does_not_hold_up_the_others(
+    loads: dict[str, Series], number: int
+) -> None:
+    policy, now = two()[number], Config({"t": {"a": 1, "b": 1}, "u": {"c": 3}}, 2)
+    assert policy.decide(Observation(loads), now).config == now
+    found = policy.decide(Observation({"t": Series(np.array([100.0])), **loads}), now)
+    assert found.config.parallelism["u"] == {"c": 3}
+    assert found.config.parallelism["t"] == ({"a": 1, "b": 1} if number == 1 else {"a": 2, "b": 4})
+    assert found.config.nodes == 2
+    assert found.loads == {"t": 100.0}
+
+
+def test_one_dimension_alone_says_whether_it_is_enough() -> None:
+    crowded = estimator(profiles(FLOW, {"a": 0.01, "b": 0.02}), overhead=Line(0.0, 3.0))
+    operators = OnlyOperators(Elysium(crowded))
+    # 6 slots use 3 cores, 9 with the overhead: three nodes carry them, one does not.
+    one, three = (operators.decide(seen(100.0), Config(NOW.parallelism, nodes)) for nodes in (1, 3))
+    assert (one.feasible, three.feasible) == (False, True)
+    assert one.reasons[-1] == "1 nodes stay: the busiest uses 281% of what it may"
+    apart = Config(NOW.parallelism, 3, own={"t": 3})
+    assert operators.decide(seen(100.0), apart).config.own == {"t": 3}
+    # The slots are in stress, however many nodes there are.
+    stuck = OnlyNodes(crowded).decide(seen(100.0), NOW)
+    assert not stuck.feasible
+    assert "t: b stays in stress with the slots it has" in stuck.reasons
 
 
 def test_before_anything_was_measured_nothing_changes() -> None:
@@ -118,3 +163,33 @@ def test_joint_scaling_stays_within_its_bounds() -> None:
     assert joint(full, (1.0,) * 4, most) == most
     assert joint({"a": (0.0,), "b": (0.0,)}, (0.0,), NOW) == NOW
     assert joint({}, (), NOW) == NOW
+
+
+def test_joint_scaling_says_when_nothing_more_can_be_done() -> None:
+    policy = JointScaling({"t": FLOW}, Bounds(4, Thresholds(cpu_min=0.4)))
+    most, full = Config({"t": {"a": 4, "b": 4}}, 4), {("t", "a"): (1.0,) * 4, ("t", "b"): (0.5,) * 4}
+    stuck = policy.decide(Observation({}, full, (1.0,) * 4), most)
+    assert not stuck.feasible
+    assert stuck.reasons == (
+        "t: a is in stress with all slots it may have",
+        "a node is in stress and there are all 4 already",
+    )
+    assert policy.decide(Observation({}, {("t", "a"): (1.0,)}, (0.9,)), NOW).feasible
+    assert policy.decide(Observation({}, full, (0.5,) * 3), Config(most.parallelism, 3)).feasible is False
+
+
+def test_joint_scaling_keeps_nodes_with_their_topologies() -> None:
+    flows = {"t": FLOW, "u": chain("u", ("c",))}
+    policy = JointScaling(flows, Bounds(4, Thresholds(cpu_min=0.4)))
+    now = Config({"t": {"a": 1, "b": 1}, "u": {"c": 1}}, 3, own={"t": 1, "u": 2})
+    calm = {("t", "a"): (0.5,), ("t", "b"): (0.5,), ("u", "c"): (0.5,)}
+    stressed = policy.decide(Observation({}, {**calm, ("t", "b"): (0.9,)}, (0.5,) * 3), now).config
+    assert (stressed.own, stressed.nodes) == ({"t": 2, "u": 2}, 4)
+    busy = policy.decide(Observation({}, calm, (0.5, 0.5, 0.9)), now).config
+    assert (busy.own, busy.nodes) == ({"t": 1, "u": 3}, 4)
+    idle = policy.decide(Observation({}, calm, (0.1, 0.1, 0.1)), now).config
+    assert (idle.own, idle.nodes) == ({"t": 1, "u": 1}, 2)
+    least = policy.decide(Observation({}, calm, (0.1, 0.1)), idle).config
+    assert least == idle
+    full = Config(now.parallelism, 4, own={"t": 2, "u": 2})
+    assert policy.decide(Observation({}, calm, (0.9,) * 4), full).config == full

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.elysium.thresholds import Learning, learn
+from rheostat.elastic.elysium.thresholds import Learning, _followed, learn
 from rheostat.errors import TopologyError
 
 THRESHOLDS = (0.60, 0.65, 0.70, 0.75, 0.80, 0.85, 0.90)
@@ -30,6 +30,18 @@ def test_it_finds_the_papers_threshold_through_noise(seed: int) -> None:
     assert found.best == 0.80
     np.testing.assert_allclose(found.rewards, list(PAPER.values()), atol=0.06)
     assert found.visits.sum() == 600
+
+
+@pytest.mark.parametrize("states", [2, 3, 4, 5])
+@pytest.mark.parametrize("best", [0, 1])
+def test_of_two_thresholds_that_lead_to_each_other_the_better_one_is_taken(states: int, best: int) -> None:
+    # The first two lead to each other, the others down to them; the highest value is at the far end.
+    q = np.zeros((states, 3))
+    q[0, 2] = 1.0
+    q[1:, 0] = np.arange(2.0, states + 1)
+    rewards = np.full(states, 0.1)
+    rewards[best] = 0.9
+    assert _followed(q, rewards) == best
 
 
 def test_values_converge_to_those_of_the_bellman_equation() -> None:

@@ -1,9 +1,10 @@
 """The configuration for an input load, in two stages: operators first, then nodes (ELYSIUM's Algorithm 1).
 
-Three things that the listing leaves open are settled here. Its second loop lowers the parallelism of an idle operator
+Four things that the listing leaves open are settled here. Its second loop lowers the parallelism of an idle operator
 even if the slots that remain would be in stress; here it does not. Its last loop adds nodes for ever if a slot alone is
 too much for a node; here it ends at ``most_nodes``, or where every slot has a node of its own, with the best there is
-and the word that it is not enough. And topologies may be given nodes of their own, as the paper's Fig. 12 shows them.
+and the word that it is not enough. Topologies may be given nodes of their own, as the paper's Fig. 12 shows them. And a
+topology whose input load is not known keeps what it has, while the others are provided for.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rheostat.elastic.elysium.allocator import Allocation, Allocator, RoundRobin
+from rheostat.elastic.elysium.allocator import Allocation, Allocator, RoundRobin, Weights, allocated
 from rheostat.elastic.elysium.config import Config, Decision, Parallelism, Thresholds
 from rheostat.elastic.elysium.estimator import Estimator, Loads
 from rheostat.errors import TopologyError
@@ -39,6 +40,40 @@ class Bounds:
 
 
 @dataclass(frozen=True)
+class Current:
+    """What runs now, all of which topologies without a known input load keep.
+
+    Attributes:
+        slot_cpu: share of a core that each slot was seen to use, by topology and operator; the slots of a topology
+            without a known load count with it, or as nothing where it was not measured.
+    """
+
+    config: Config
+    slot_cpu: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+
+    def used(self, topology: str, operator: str) -> float:
+        """What one slot of an operator used on average."""
+        return float(np.mean(self.slot_cpu.get((topology, operator)) or (0.0,)))
+
+
+NOTHING = Current(Config({}, 0))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a stage of the algorithm came to.
+
+    Attributes:
+        config: with the nodes there are now after the first stage, with the right ones after the second.
+        feasible: whether nothing is in stress, as far as this stage can tell.
+    """
+
+    config: Config
+    feasible: bool
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Fit:
     """A number of nodes, and how they would do.
 
@@ -52,33 +87,50 @@ class Fit:
     feasible: bool
 
 
-def compute_config(estimator: Estimator, loads: Loads, bounds: Bounds | None = None) -> Decision:
-    """The fewest slots that keep every operator out of stress, on the fewest nodes that are not in stress then."""
-    bounds = bounds or Bounds()
-    clean = {topology: _checked(topology, load) for topology, load in loads.items()}
-    parallelism: dict[str, dict[str, int]] = {}
-    reasons: list[str] = []
-    for topology, load in clean.items():
-        parallelism[topology], stressed = operator_stage(estimator, topology, load, bounds.thresholds)
-        reasons += [f"{topology}: {load:.4g} rows/s need {_listed(parallelism[topology])}"]
+def compute_config(
+    estimator: Estimator, loads: Loads, bounds: Bounds | None = None, current: Current | None = None
+) -> Decision:
+    """The fewest slots that keep every operator out of stress, on the fewest nodes that are not in stress then.
+
+    Args:
+        loads: by topology; those that run now and are missing here keep their slots and nodes.
+    """
+    bounds, current = bounds or Bounds(), current or NOTHING
+    if not loads and current is not NOTHING:
+        return unchanged(current.config)
+    first = operator_stage(estimator, loads, bounds.thresholds, current)
+    second = node_stage(estimator, first.config.parallelism, loads, bounds, current)
+    feasible = first.feasible and second.feasible
+    return Decision(second.config, dict(loads), feasible, (*first.reasons, *second.reasons))
+
+
+def unchanged(config: Config) -> Decision:
+    """The decision while nothing is known."""
+    return Decision(config, {}, reasons=("no input load has been measured yet",))
+
+
+def operator_stage(estimator: Estimator, loads: Loads, thresholds: Thresholds, current: Current = NOTHING) -> Stage:
+    """The parallelism of every operator (lines 2 to 9)."""
+    now = current.config
+    parallelism: dict[str, Mapping[str, int]] = {}
+    reasons, feasible = [], True
+    for topology in dict.fromkeys((*now.parallelism, *loads)):
+        if topology not in loads:
+            parallelism[topology] = now.parallelism[topology]
+            reasons.append(f"{topology}: its load is not known yet, so it keeps {_listed(parallelism[topology])}")
+            continue
+        load = _checked(topology, loads[topology])
+        parallelism[topology], stressed = slots_for(estimator, topology, load, thresholds)
+        reasons.append(f"{topology}: {load:.4g} rows/s need {_listed(parallelism[topology])}")
         reasons += [f"{topology}: {name} stays in stress with all slots it may have" for name in stressed]
-    limited = any("stays in stress" in reason for reason in reasons)
-    if bounds.apart and len(clean) > 1:
-        config, fits = _apart(estimator, parallelism, clean, bounds)
-    else:
-        fit = node_stage(estimator, parallelism, clean, bounds, bounds.most_nodes)
-        config, fits = Config(parallelism, fit.nodes), [fit]
-    worst = max(fit.worst for fit in fits)
-    reasons.append(f"{config.nodes} nodes: the busiest uses {worst:.0%} of what it may")
-    if not all(fit.feasible for fit in fits):
-        reasons.append(f"up to {bounds.most_nodes} nodes are not enough: this is the best there is")
-    return Decision(config, clean, not limited and all(fit.feasible for fit in fits), tuple(reasons))
+        feasible &= not stressed
+    return Stage(Config(parallelism, now.nodes, now.own), feasible, tuple(reasons))
 
 
-def operator_stage(
+def slots_for(
     estimator: Estimator, topology: str, load: float, thresholds: Thresholds
 ) -> tuple[dict[str, int], list[str]]:
-    """The parallelism of every operator (lines 2 to 9), and the operators that stay in stress all the same."""
+    """The parallelism of one topology's operators, and the operators that stay in stress all the same."""
     rates = estimator.input_rates(topology, load)
     chosen, stressed = {}, []
     for operator in estimator.topologies[topology].dataflow.operators:
@@ -92,10 +144,44 @@ def operator_stage(
 
 
 def node_stage(
-    estimator: Estimator, parallelism: Parallelism, loads: Loads, bounds: Bounds, most_nodes: int, least_nodes: int = 1
-) -> Fit:
+    estimator: Estimator, parallelism: Parallelism, loads: Loads, bounds: Bounds, current: Current = NOTHING
+) -> Stage:
     """The fewest nodes that are not in stress (lines 10 to 16), or those that come closest."""
-    weights = estimator.slot_cpus(parallelism, loads)
+    unknown, reasons = [t for t in parallelism if t not in loads], []
+    apart = _apart(estimator, parallelism, loads, bounds, current) if bounds.apart and len(parallelism) > 1 else None
+    if apart is not None:
+        config, fits = apart
+    else:
+        # What a topology with an unknown load needs is not known: there must not be less for it.
+        least = min(max(current.config.nodes, 1), bounds.most_nodes) if unknown else 1
+        fit = _fit(estimator, parallelism, loads, bounds, bounds.most_nodes, least, current)
+        config, fits = Config(parallelism, fit.nodes), [fit]
+        if bounds.apart and len(parallelism) > 1:
+            reasons.append(f"not every topology can have nodes of its own among {bounds.most_nodes}: they share them")
+    worst, feasible = max(fit.worst for fit in fits), all(fit.feasible for fit in fits)
+    reasons.append(f"{config.nodes} nodes: the busiest uses {worst:.0%} of what it may")
+    if not feasible:
+        reasons.append(f"up to {bounds.most_nodes} nodes are not enough: this is the best there is")
+    return Stage(config, feasible and (apart is not None or not bounds.apart or len(parallelism) < 2), tuple(reasons))
+
+
+def judged(estimator: Estimator, config: Config, loads: Loads, bounds: Bounds, current: Current = NOTHING) -> Fit:
+    """How a configuration would do, whoever chose it."""
+    weights = _weights(estimator, config.parallelism, loads, current)
+    worst = _stress(estimator, allocated(config, bounds.allocator, weights), weights, loads, bounds.thresholds)
+    return Fit(config.nodes, worst, worst <= 1.0)
+
+
+def _fit(
+    estimator: Estimator,
+    parallelism: Parallelism,
+    loads: Loads,
+    bounds: Bounds,
+    most_nodes: int,
+    least_nodes: int = 1,
+    current: Current = NOTHING,
+) -> Fit:
+    weights = _weights(estimator, parallelism, loads, current)
     slots = sum(sum(operators.values()) for operators in parallelism.values())
     best: Fit | None = None
     for nodes in range(least_nodes, max(min(most_nodes, slots), least_nodes) + 1):
@@ -109,10 +195,19 @@ def node_stage(
     return best
 
 
+def _weights(estimator: Estimator, parallelism: Parallelism, loads: Loads, current: Current) -> Weights:
+    """Share of a core that one slot of every operator uses: estimated, or measured where no load is known."""
+    known = estimator.slot_cpus({t: operators for t, operators in parallelism.items() if t in loads}, loads)
+    return {
+        topology: known[topology] if topology in known else {name: current.used(topology, name) for name in operators}
+        for topology, operators in parallelism.items()
+    }
+
+
 def _stress(
     estimator: Estimator,
     allocation: Allocation,
-    slot_cpus: Mapping[str, Mapping[str, float]],
+    slot_cpus: Weights,
     loads: Loads,
     thresholds: Thresholds,
 ) -> float:
@@ -126,14 +221,25 @@ def _stress(
     return found
 
 
-def _apart(estimator: Estimator, parallelism: Parallelism, loads: Loads, bounds: Bounds) -> tuple[Config, list[Fit]]:
-    """Nodes for each topology alone; where the cluster ends, those that come later keep at least one each."""
-    own, fits, left = {}, [], bounds.most_nodes
-    if left < len(parallelism):
-        raise TopologyError(f"{len(parallelism)} topologies cannot have nodes of their own among {left}")
-    for position, (topology, operators) in enumerate(parallelism.items()):
-        most = left - (len(parallelism) - position - 1)
-        fit = node_stage(estimator, {topology: operators}, {topology: loads[topology]}, bounds, most)
+def _apart(
+    estimator: Estimator, parallelism: Parallelism, loads: Loads, bounds: Bounds, current: Current
+) -> tuple[Config, list[Fit]] | None:
+    """Nodes for each topology alone; where the cluster ends, those that come later get at least one each.
+
+    None if there are not enough nodes for that, or a topology with an unknown load has none of its own now.
+    """
+    before = current.config.own or {}
+    kept = {topology: before.get(topology, 0) for topology in parallelism if topology not in loads}
+    left, waiting = bounds.most_nodes - sum(kept.values()), len(parallelism) - len(kept)
+    if left < waiting or not all(kept.values()):
+        return None
+    own, fits = {}, []
+    for topology, operators in parallelism.items():
+        if topology in kept:
+            own[topology] = kept[topology]
+            continue
+        waiting -= 1
+        fit = _fit(estimator, {topology: operators}, {topology: loads[topology]}, bounds, left - waiting)
         own[topology] = fit.nodes
         fits.append(fit)
         left -= fit.nodes

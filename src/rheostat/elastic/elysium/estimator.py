@@ -17,7 +17,7 @@ from rheostat.elastic.elysium.config import NodeType, Parallelism
 from rheostat.elastic.elysium.dataflow import Dataflow
 from rheostat.elastic.forecasts.series import Forecast, Series
 from rheostat.elastic.profiles.profile import Profile
-from rheostat.elastic.profiles.samples import Stream, Values
+from rheostat.elastic.profiles.samples import INPUT, Stream, Values
 from rheostat.errors import TopologyError
 
 Loads = Mapping[str, float]
@@ -31,7 +31,7 @@ class Profiles:
     Attributes:
         cpu: cycles per second of one slot as a function of its input rate, by operator.
         memory: bytes of one slot, the same way.
-        row_bytes: bytes per row, by stream.
+        row_bytes: bytes per row, by stream; ``(INPUT, source)`` for the rows that come from outside.
         forecast: the learned input load, for proactive scaling.
     """
 
@@ -46,6 +46,13 @@ class Profiles:
         missing = [o.name for o in self.dataflow.operators if o.name not in self.cpu]
         if missing:
             raise TopologyError(f"topology {self.dataflow.name!r} has no CPU profile for {missing}: record it first")
+        streams = {*self.dataflow.streams, *((INPUT, source) for source in self.dataflow.sources)}
+        unknown = sorted({*self.selectivity, *self.row_bytes} - streams)
+        if unknown:
+            raise TopologyError(
+                f"topology {self.dataflow.name!r} has no streams {unknown}, for which there is a selectivity or a size "
+                f"of rows; it has {sorted(streams)}"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +103,16 @@ class Estimator:
         return float(forecast.peaks(history, np.array([len(history)]))[0])
 
     def node_memory(self, allocation: Allocation, loads: Loads) -> Values | None:
-        """Share of its memory that every node uses; None where it is not known."""
+        """Share of its memory that every node uses; None where it is not known.
+
+        Topologies without a load count as nothing.
+        """
         if self.node.memory is None:
             return None
         used = np.zeros(allocation.nodes)
         for topology, counts in allocation.counts.items():
+            if topology not in loads:
+                continue
             known, rates = self._of(topology), self.input_rates(topology, loads[topology])
             for operator, on_node in zip(known.dataflow.operators, counts, strict=True):
                 profile = known.memory.get(operator.name)
@@ -112,16 +124,22 @@ class Estimator:
         """Share of its bandwidth that every node uses in the busier direction; None where it is not known.
 
         Slots are fed evenly, so of a stream from A to B a node sends its share of A's rows to all slots of B, of which
-        those on the node itself cost no bandwidth.
+        those on the node itself cost no bandwidth. Rows from outside are received by the nodes with slots of their
+        source and sent by none. Topologies without a load count as nothing.
         """
         if self.node.bandwidth is None:
             return None
         sent, received = np.zeros(allocation.nodes), np.zeros(allocation.nodes)
         for topology, counts in allocation.counts.items():
+            if topology not in loads:
+                continue
             known, rates = self._of(topology), self.input_rates(topology, loads[topology])
             share = {o.name: row for o, row in zip(known.dataflow.operators, _shares(counts), strict=True)}
             for stream, size in known.row_bytes.items():
                 upstream, downstream = stream
+                if upstream == INPUT:
+                    received += rates[downstream] * size * share[downstream]
+                    continue
                 total = rates[upstream] * known.selectivity[stream] * size
                 sent += total * share[upstream] * (1 - share[downstream])
                 received += total * share[downstream] * (1 - share[upstream])

@@ -2,7 +2,11 @@
 
 It looks at the CPU that was used, not at what a load would need. An operator in stress gets one slot more, and the
 cluster then one node more. An idle operator gives up one slot, which leaves the nodes alone. Only if no operator was
-scaled, nodes are: one more if any is in stress, one less if all are idle.
+scaled, nodes are: one more if any is in stress, one less if all are idle. Where topologies have nodes of their own, a
+node comes to the topology that needs it, and goes from the one that has most.
+
+Having no estimates, it cannot tell whether a step is enough. Its decisions count as infeasible where something is in
+stress that no further step can help: an operator with all slots it may have, or a node of a cluster with all nodes.
 """
 
 from __future__ import annotations
@@ -43,14 +47,29 @@ class JointScaling:
         parallelism = {topology: dict(operators) for topology, operators in current.parallelism.items()}
         for step in steps:
             parallelism[step.topology][step.operator] += step.slots
-        nodes = current.nodes + any(step.slots > 0 for step in steps)
-        if not steps:
-            nodes += _node_step(seen.node_cpu, limits)
-        nodes = max(1, min(nodes, self.bounds.most_nodes))
+        more = [step.topology for step in steps if step.slots > 0]
+        change = 1 if more else 0 if steps else _node_step(seen.node_cpu, limits)
+        own = _owned(current.own, change, more or _owners(current, seen.node_cpu), self.bounds.most_nodes)
+        nodes = sum(own.values()) if own else max(1, min(current.nodes + change, self.bounds.most_nodes))
         reasons = [f"{s.topology}: a slot of {s.operator} uses {s.used:.0%} of a core: {s.slots:+d}" for s in steps]
         if nodes != current.nodes:
             reasons.append(f"{nodes} nodes instead of {current.nodes}")
-        return Decision(Config(parallelism, nodes), loads, reasons=tuple(reasons))
+        helpless = self._helpless(seen, current)
+        return Decision(Config(parallelism, nodes, own), loads, not helpless, (*reasons, *helpless))
+
+    def _helpless(self, seen: Observation, current: Config) -> list[str]:
+        """What is in stress and has all there may be."""
+        limits = self.bounds.thresholds
+        found = [
+            f"{topology}: {operator.name} is in stress with all slots it may have"
+            for topology, dataflow in self.dataflows.items()
+            for operator in dataflow.operators
+            if max(seen.slot_cpu.get((topology, operator.name), ()), default=0.0) > limits.core_max
+            and current.parallelism[topology][operator.name] >= operator.most
+        ]
+        if max(seen.node_cpu, default=0.0) > limits.cpu_max and current.nodes >= self.bounds.most_nodes:
+            found.append(f"a node is in stress and there are all {current.nodes} already")
+        return found
 
     def _steps(self, seen: Observation, current: Config) -> list[Step]:
         """What is to be done with operators: those in stress first, the worst before the others, then the idlest."""
@@ -90,3 +109,21 @@ def _node_step(used: tuple[float, ...], limits: Thresholds) -> int:
     if not used:
         return 0
     return 1 if max(used) > limits.cpu_max else -1 if max(used) < limits.cpu_min else 0
+
+
+def _owners(current: Config, used: tuple[float, ...]) -> list[str]:
+    """The topology of every node, the busiest node's first; nodes are dealt out in the order of ``own``."""
+    owners = [topology for topology, nodes in (current.own or {}).items() for _ in range(nodes)]
+    return [owner for _, owner in sorted(zip(used, owners, strict=False), key=lambda pair: -pair[0])]
+
+
+def _owned(own: Mapping[str, int] | None, change: int, needy: list[str], most: int) -> dict[str, int] | None:
+    """Nodes by topology after a step: one more for the first that needs it, or one less for the one that has most."""
+    if own is None:
+        return None
+    found = dict(own)
+    if change > 0 and needy and sum(found.values()) < most:
+        found[needy[0]] += 1
+    if change < 0 and max(found.values()) > 1:
+        found[max(found, key=lambda topology: found[topology])] -= 1
+    return found

@@ -7,15 +7,24 @@ Everything else is the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
-from rheostat.elastic.elysium.compute import Bounds, compute_config, node_stage
+from rheostat.elastic.elysium.compute import (
+    Bounds,
+    Current,
+    compute_config,
+    judged,
+    node_stage,
+    operator_stage,
+    unchanged,
+)
 from rheostat.elastic.elysium.config import Config, Decision
 from rheostat.elastic.elysium.estimator import Estimator
 from rheostat.elastic.forecasts.series import Series
+from rheostat.errors import TopologyError
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,22 +59,30 @@ class Elysium:
         proactive: by the forecast in the profiles, not by the last minute.
         patience: the load counts as lower only after so many further minutes of it (0 in the paper): fewer
             reconfigurations for a little more of the time with more nodes than needed.
-        catch_up: seconds within which rows that wait should be through (infinite in the paper): they then count as
-            load, so that nothing is scaled in while there is a queue.
+        catch_up: seconds within which rows that wait should be through: they count as load, so that what remains
+            after scaling in can still work them off. The paper looks at no queue, which is ``inf`` here.
     """
 
     estimator: Estimator
     bounds: Bounds = field(default_factory=Bounds)
     proactive: bool = False
     patience: int = 0
-    catch_up: float = np.inf
+    catch_up: float = 120.0
+
+    def __post_init__(self) -> None:
+        if not self.catch_up > 0 or self.patience < 0:
+            raise TopologyError(
+                f"rows that wait cannot be through in {self.catch_up} seconds, nor scaling in wait {self.patience} "
+                "minutes: catch_up must be above 0 (inf to look at no queue), patience at least 0"
+            )
 
     def decide(self, seen: Observation, current: Config) -> Decision:
         """Algorithm 1, for the load to expect; topologies that nothing is known of yet keep what they have."""
-        loads = {topology: self._load(topology, seen) for topology, series in seen.loads.items() if len(series)}
-        if len(loads) < len(seen.loads):
-            return Decision(current, loads, reasons=("no input load has been measured yet",))
-        return compute_config(self.estimator, loads, self.bounds)
+        return compute_config(self.estimator, self.loads(seen), self.bounds, Current(current, seen.slot_cpu))
+
+    def loads(self, seen: Observation) -> dict[str, float]:
+        """The load to expect, by topology; one of which none was measured is left out."""
+        return {topology: self._load(topology, seen) for topology in _latest(seen)}
 
     def _load(self, topology: str, seen: Observation) -> float:
         series = seen.loads[topology]
@@ -81,20 +98,24 @@ class Static:
 
     def decide(self, seen: Observation, current: Config) -> Decision:
         """The current configuration."""
-        latest = {topology: float(series.values[-1]) for topology, series in seen.loads.items() if len(series)}
-        return Decision(current, latest)
+        return Decision(current, _latest(seen))
 
 
 @dataclass(frozen=True, eq=False)
 class OnlyOperators:
     """Scales operators and leaves the number of nodes alone (the paper's Fig. 9 and Fig. 10a)."""
 
-    inner: Policy
+    inner: Elysium
 
     def decide(self, seen: Observation, current: Config) -> Decision:
-        """The other policy's parallelism on the nodes that are there."""
-        found = self.inner.decide(seen, current)
-        return replace(found, config=Config(found.config.parallelism, current.nodes, current.own))
+        """The first stage of Algorithm 1 alone, on the nodes that are there, with the word whether they are enough."""
+        loads, now, bounds = self.inner.loads(seen), Current(current, seen.slot_cpu), self.inner.bounds
+        if not loads:
+            return unchanged(current)
+        found = operator_stage(self.inner.estimator, loads, bounds.thresholds, now)
+        fit = judged(self.inner.estimator, found.config, loads, bounds, now)
+        reason = f"{current.nodes} nodes stay: the busiest uses {fit.worst:.0%} of what it may"
+        return Decision(found.config, loads, found.feasible and fit.feasible, (*found.reasons, reason))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +126,21 @@ class OnlyNodes:
     bounds: Bounds = field(default_factory=Bounds)
 
     def decide(self, seen: Observation, current: Config) -> Decision:
-        """The second stage of Algorithm 1 alone."""
-        loads = {topology: float(series.values[-1]) for topology, series in seen.loads.items() if len(series)}
-        if len(loads) < len(seen.loads):
-            return Decision(current, loads, reasons=("no input load has been measured yet",))
-        fit = node_stage(self.estimator, current.parallelism, loads, self.bounds, self.bounds.most_nodes)
-        reason = f"{fit.nodes} nodes: the busiest uses {fit.worst:.0%} of what it may"
-        return Decision(Config(current.parallelism, fit.nodes), loads, fit.feasible, (reason,))
+        """The second stage of Algorithm 1 alone, with the word whether a slot is in stress."""
+        loads = {topology: load for topology, load in _latest(seen).items() if topology in current.parallelism}
+        if not loads:
+            return unchanged(current)
+        found = node_stage(self.estimator, current.parallelism, loads, self.bounds, Current(current, seen.slot_cpu))
+        known = {topology: current.parallelism[topology] for topology in loads}
+        stressed = [
+            f"{topology}: {name} stays in stress with the slots it has"
+            for topology, slots in self.estimator.slot_cpus(known, loads).items()
+            for name, used in slots.items()
+            if used > self.bounds.thresholds.core_max
+        ]
+        return Decision(found.config, loads, found.feasible and not stressed, (*stressed, *found.reasons))
+
+
+def _latest(seen: Observation) -> dict[str, float]:
+    """The input load of the last minute, of the topologies of which one was measured."""
+    return {topology: float(series.values[-1]) for topology, series in seen.loads.items() if len(series)}

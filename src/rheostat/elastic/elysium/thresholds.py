@@ -46,7 +46,8 @@ class Learned:
         values: Q, thresholds x moves.
         rewards: mean reward seen at every threshold; NaN where the search never was.
         visits: how often it was there.
-        best: where the learned moves lead to and stay, from the threshold with the highest value.
+        best: where the learned moves lead to and stay, from the threshold with the highest value; if they go round in
+            a circle, the threshold in it that was rewarded most.
     """
 
     thresholds: tuple[float, ...]
@@ -93,7 +94,7 @@ def learn(
         state = target
     seen = visits > 0
     rewards = np.where(seen, total / np.where(seen, visits, 1.0), np.nan)
-    return Learned(tuple(thresholds), q, rewards, visits, thresholds[_followed(q)])
+    return Learned(tuple(thresholds), q, rewards, visits, thresholds[_followed(q, rewards)])
 
 
 def _allowed(state: int, count: int) -> list[int]:
@@ -108,12 +109,19 @@ def _best_value(q: Values, state: int) -> float:
     return float(q[state, _greedy(q, state)])
 
 
-def _followed(q: Values) -> int:
-    """Where the learned moves lead, from the state with the highest value; a circle ends at its best member."""
+def _followed(q: Values, rewards: Values) -> int:
+    """Where the learned moves lead, from the state with the highest value; of a circle, the state with most reward.
+
+    The values do not tell which state of a circle is best: each one's is that of the move to the next.
+
+    >>> back_and_forth = np.array([[0.0, 1.0, 5.0], [4.0, 1.0, 0.0]])
+    >>> _followed(back_and_forth, np.array([0.2, 0.9])), _followed(back_and_forth, np.array([0.9, 0.2]))
+    (1, 0)
+    """
     state = int(np.argmax([_best_value(q, s) for s in range(len(q))]))
-    for _ in range(len(q)):
-        step = MOVES[_greedy(q, state)]
-        if step == 0:
-            break
-        state += step
-    return state
+    path: list[int] = []
+    while state not in path:
+        path.append(state)
+        state += MOVES[_greedy(q, state)]
+    circle = path[path.index(state) :]
+    return max(circle, key=lambda s: -np.inf if np.isnan(rewards[s]) else float(rewards[s]))
