@@ -82,7 +82,7 @@ def test_the_slot_with_most_shards_gets_the_free_core_and_the_others_go_where_fe
     (revision,) = evacuate(plan, np.array([3, 0])).revisions
     assert revision.plan.nodes.tolist() == [0, 0, -1, -1, 0]
     assert revision.plan.routing.tolist() == [0, 0, 1, 1, 4, 4, 4]
-    assert revision.action is Action.SCALE_IN
+    assert (revision.action, revision.urgent) == (Action.SCALE_IN, True)
 
 
 def test_an_operator_that_has_no_slot_left_gets_the_core_of_one_that_has_several() -> None:

@@ -132,6 +132,7 @@ def test_rest_after_a_change_and_longer_before_a_scale_in() -> None:
     assert [propose(done, again, t)[1] for t in (5.0, 6.9, 7.0)] == [False, False, True]
     assert [propose(done, inwards, t)[1] for t in (7.0, 14.9, 15.0)] == [False, False, True]
     assert "ended 1.5 s ago, and this one waits 2 s" in propose(done, again, 6.5)[0].notes[-1]
+    assert propose(done, replace(inwards, urgent=True), 5.0)[1]
     # The first of all does not wait, and giving up is followed by rest as well.
     given_up = failed(accepted(Treatment(plan(START), Waits(attempts=1, rest=2)), wish(), 0.0), "no", 1.0)
     assert [propose(given_up, again, t)[1] for t in (2.0, 3.0)] == [False, True]

@@ -70,7 +70,7 @@ def evacuate(plan: Plan, cores: Ints) -> Evacuation:
         new += int(np.count_nonzero(wanted.nodes[len(part.nodes) :] >= 0))
         text = f"{len(gone)} of {part.slots} slots are on nodes that have gone: {new} new slots"
         action = Action.SCALE_IN if wanted.slots < part.slots else Action.BALANCE
-        revisions.append(Revision(name, wanted, action, (text,)))
+        revisions.append(Revision(name, wanted, action, (text,), urgent=True))
     reasons = tuple(f"{name}: its nodes have gone, and all cores are in use" for name in helpless)
     if helpless:
         revisions += _given_up(plan, lost, helpless)
@@ -135,4 +135,4 @@ def _given_up(plan: Plan, lost: Mapping[str, Ints], helpless: list[str]) -> list
     nodes[slot] = -1
     _spread(routing, np.flatnonzero(routing == slot), np.flatnonzero(nodes >= 0))
     text = f"slot {slot} gives its core to {helpless[0]}, whose nodes have gone"
-    return [Revision(name, OperatorPlan(routing, nodes), Action.SCALE_IN, (text,))]
+    return [Revision(name, OperatorPlan(routing, nodes), Action.SCALE_IN, (text,), urgent=True)]

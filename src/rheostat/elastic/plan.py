@@ -145,6 +145,7 @@ class Revision:
     Attributes:
         reasons: why, in words and numbers.
         feasible: false if what was asked for cannot be reached, and this is the best that can be done.
+        urgent: there are shards that nobody serves until then, so it does not wait for anything to rest.
     """
 
     operator: str
@@ -152,6 +153,7 @@ class Revision:
     action: Action
     reasons: tuple[str, ...]
     feasible: bool = True
+    urgent: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,8 @@ class Waits:
         limit: from revision to observation; then it is given up.
         attempts: failures after which it is given up.
         rest: after a revision came true or was given up, before the next one.
-        calm: the same before a scale in, which is never urgent and is what makes decisions swing.
+        calm: the same before a scale in, which is what makes decisions swing. Shards that nobody serves wait for
+            neither.
     """
 
     limit: float = 30.0
@@ -185,7 +186,7 @@ def refusal(state: Treatment, wish: Revision) -> str:
         return f"{state.desired.action} is in progress"
     rest = state.waits.calm if wish.action == Action.SCALE_IN else state.waits.rest
     since = state.time - state.rested
-    if since < rest:
+    if since < rest and not wish.urgent:
         return f"the last change ended {since:g} s ago, and this one waits {rest:g} s"
     if len(wish.plan.routing) != len(state.observed.routing):
         return f"it routes {len(wish.plan.routing)} shards, there are {len(state.observed.routing)}"

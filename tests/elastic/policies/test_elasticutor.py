@@ -176,6 +176,21 @@ def test_idle_executors_are_merged_in_the_round() -> None:
     assert len(executors_after(policy, idle(policy), 10)) < 4
 
 
+def test_a_round_waits_for_a_change_in_progress() -> None:
+    """What was requested before the round comes true only after its time has passed."""
+    policy = Elasticutor.hybrid(every=40.0)
+    fluid = idle(policy)
+    control = Control.start(policy, fluid.plan)
+    for number in range(1, 50):
+        fluid.rates["work"][:4] = 200.0 if number >= 38 else 2.0
+        result = turn(control, fluid.step(), fluid.plan)
+        control = result.control
+        assert control.treatments["work"].active == (38 <= number < 43) or number >= 43
+        if not 38 <= number < 42:
+            fluid.plan = result.request or fluid.plan
+    assert len(np.unique(owned(fluid.plan)[1].executors)) != 4
+
+
 def test_an_executor_that_outgrew_its_node_is_split() -> None:
     policy = Elasticutor.hybrid(every=10.0)
     fluid = idle(policy)
