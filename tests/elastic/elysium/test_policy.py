@@ -58,13 +58,22 @@ def test_patience_waits_before_it_scales_in_and_never_before_it_scales_out() -> 
     assert patient.decide(seen(30.0, 30.0, 100.0), NOW).loads == {"t": 100.0}
 
 
-def test_rows_that_wait_count_as_load_unless_the_papers_reading_is_asked_for() -> None:
-    wide = known().decide(seen(100.0), NOW).config
-    held = known().decide(seen(30.0, waiting=8400.0), wide)
-    assert (held.loads, held.config) == ({"t": 100.0}, wide)
-    paper = Elysium(known().estimator, catch_up=np.inf).decide(seen(30.0, waiting=8400.0), wide)
-    assert (paper.loads, paper.config.slots) == ({"t": 30.0}, 2)
-    assert Elysium(known().estimator, catch_up=60.0).decide(seen(30.0, waiting=6000.0), NOW).loads == {"t": 130.0}
+def test_a_backlog_counts_as_load_and_holds_what_there_is_unless_the_papers_reading_is_asked_for() -> None:
+    wide = Config({"t": {"a": 2, "b": 4}}, 2)
+    # 30 seconds of 30 rows are no backlog, all beyond them are: 1200 rows in 120 seconds are 10 more a second.
+    small, large = (known().decide(seen(30.0, waiting=rows), wide) for rows in (900.0, 2100.0))
+    assert (small.loads, small.config.slots, small.config.nodes) == ({"t": 30.0}, 2, 1)
+    assert (large.loads, large.config) == ({"t": 40.0}, wide)
+    assert "t: it has a backlog, so nothing is scaled in" in large.reasons
+    more = known().decide(seen(30.0, waiting=9300.0), NOW)
+    assert (more.loads, more.config.slots) == ({"t": 100.0}, 6)
+    paper = Elysium(known().estimator, catch_up=np.inf).decide(seen(30.0, waiting=9300.0), wide)
+    assert (paper.loads, paper.config.slots, paper.config.nodes) == ({"t": 30.0}, 2, 1)
+    apart = Elysium(two()[0].estimator, Bounds(apart=True))
+    both = Config({"t": {"a": 2, "b": 4}, "u": {"c": 2}}, 4, own={"t": 2, "u": 2})
+    series = {name: Series(np.array([30.0])) for name in ("t", "u")}
+    found = apart.decide(Observation(series, waiting={"t": 2100.0}), both).config
+    assert (found.parallelism, found.own) == ({"t": {"a": 2, "b": 4}, "u": {"c": 1}}, {"t": 2, "u": 1})
 
 
 @pytest.mark.parametrize(("catch_up", "patience"), [(0.0, 0), (-1.0, 0), (np.nan, 0), (60.0, -1)])

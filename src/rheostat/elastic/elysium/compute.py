@@ -41,15 +41,19 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Current:
-    """What runs now, all of which topologies without a known input load keep.
+    """What runs now, and of which topologies it may not become less.
+
+    A topology without a known input load keeps exactly what it has.
 
     Attributes:
         slot_cpu: share of a core that each slot was seen to use, by topology and operator; the slots of a topology
             without a known load count with it, or as nothing where it was not measured.
+        behind: topologies with a backlog, of which nothing is scaled in.
     """
 
     config: Config
     slot_cpu: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+    behind: frozenset[str] = frozenset()
 
     def used(self, topology: str, operator: str) -> float:
         """What one slot of an operator used on average."""
@@ -124,6 +128,10 @@ def operator_stage(estimator: Estimator, loads: Loads, thresholds: Thresholds, c
         reasons.append(f"{topology}: {load:.4g} rows/s need {_listed(parallelism[topology])}")
         reasons += [f"{topology}: {name} stays in stress with all slots it may have" for name in stressed]
         feasible &= not stressed
+        if topology in current.behind:
+            before = now.parallelism.get(topology, {})
+            parallelism[topology] = {name: max(n, before.get(name, n)) for name, n in parallelism[topology].items()}
+            reasons.append(f"{topology}: it has a backlog, so nothing is scaled in")
     return Stage(Config(parallelism, now.nodes, now.own), feasible, tuple(reasons))
 
 
@@ -152,8 +160,9 @@ def node_stage(
     if apart is not None:
         config, fits = apart
     else:
-        # What a topology with an unknown load needs is not known: there must not be less for it.
-        least = min(max(current.config.nodes, 1), bounds.most_nodes) if unknown else 1
+        # What a topology with an unknown load needs is not known, and what one with a backlog needs is what it has.
+        held = bool(unknown) or any(topology in current.behind for topology in parallelism)
+        least = min(max(current.config.nodes, 1), bounds.most_nodes) if held else 1
         fit = _fit(estimator, parallelism, loads, bounds, bounds.most_nodes, least, current)
         config, fits = Config(parallelism, fit.nodes), [fit]
         if bounds.apart and len(parallelism) > 1:
@@ -239,7 +248,8 @@ def _apart(
             own[topology] = kept[topology]
             continue
         waiting -= 1
-        fit = _fit(estimator, {topology: operators}, {topology: loads[topology]}, bounds, left - waiting)
+        most, least = left - waiting, before.get(topology, 1) if topology in current.behind else 1
+        fit = _fit(estimator, {topology: operators}, {topology: loads[topology]}, bounds, most, min(least, most))
         own[topology] = fit.nodes
         fits.append(fit)
         left -= fit.nodes

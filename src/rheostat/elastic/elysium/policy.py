@@ -59,8 +59,9 @@ class Elysium:
         proactive: by the forecast in the profiles, not by the last minute.
         patience: the load counts as lower only after so many further minutes of it (0 in the paper): fewer
             reconfigurations for a little more of the time with more nodes than needed.
-        catch_up: seconds within which rows that wait should be through: they count as load, so that what remains
-            after scaling in can still work them off. The paper looks at no queue, which is ``inf`` here.
+        catch_up: seconds within which a backlog should be worked off: it counts as load, and while there is one nothing
+            is scaled in. The paper looks at no queue, which is ``inf`` here.
+        grace: seconds of input that may wait without being a backlog, as it always does after a restart.
     """
 
     estimator: Estimator
@@ -68,28 +69,37 @@ class Elysium:
     proactive: bool = False
     patience: int = 0
     catch_up: float = 120.0
+    grace: float = 30.0
 
     def __post_init__(self) -> None:
-        if not self.catch_up > 0 or self.patience < 0:
+        if not (self.catch_up > 0 and self.patience >= 0 and self.grace >= 0):
             raise TopologyError(
-                f"rows that wait cannot be through in {self.catch_up} seconds, nor scaling in wait {self.patience} "
-                "minutes: catch_up must be above 0 (inf to look at no queue), patience at least 0"
+                f"a backlog beyond {self.grace} seconds cannot be worked off in {self.catch_up}, nor scaling in wait "
+                f"{self.patience} minutes: catch_up must be above 0 (inf to look at no queue), the others at least 0"
             )
 
     def decide(self, seen: Observation, current: Config) -> Decision:
         """Algorithm 1, for the load to expect; topologies that nothing is known of yet keep what they have."""
-        return compute_config(self.estimator, self.loads(seen), self.bounds, Current(current, seen.slot_cpu))
+        return compute_config(self.estimator, self.loads(seen), self.bounds, self.current(seen, current))
+
+    def current(self, seen: Observation, config: Config) -> Current:
+        """What runs now, and what has a backlog."""
+        behind = (topology for topology in _latest(seen) if self._backlog(topology, seen) > 0)
+        return Current(config, seen.slot_cpu, frozenset(behind) if np.isfinite(self.catch_up) else frozenset())
 
     def loads(self, seen: Observation) -> dict[str, float]:
         """The load to expect, by topology; one of which none was measured is left out."""
         return {topology: self._load(topology, seen) for topology in _latest(seen)}
 
     def _load(self, topology: str, seen: Observation) -> float:
-        series = seen.loads[topology]
-        queue = max(seen.waiting.get(topology, 0.0), 0.0) / self.catch_up
+        series, queue = seen.loads[topology], self._backlog(topology, seen) / self.catch_up
         if self.proactive:
             return max(self.estimator.predicted_load(topology, series), 0.0) + queue
         return float(np.max(series.values[-(self.patience + 1) :])) + queue
+
+    def _backlog(self, topology: str, seen: Observation) -> float:
+        """Rows that wait beyond those of the grace."""
+        return max(seen.waiting.get(topology, 0.0) - self.grace * float(seen.loads[topology].values[-1]), 0.0)
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,7 @@ class OnlyOperators:
 
     def decide(self, seen: Observation, current: Config) -> Decision:
         """The first stage of Algorithm 1 alone, on the nodes that are there, with the word whether they are enough."""
-        loads, now, bounds = self.inner.loads(seen), Current(current, seen.slot_cpu), self.inner.bounds
+        loads, now, bounds = self.inner.loads(seen), self.inner.current(seen, current), self.inner.bounds
         if not loads:
             return unchanged(current)
         found = operator_stage(self.inner.estimator, loads, bounds.thresholds, now)
