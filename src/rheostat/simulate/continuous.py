@@ -235,20 +235,21 @@ class Continuous:
         self._start_slots(place, old, wanted)
         self.plan = Plan({**self.plan.operators, name: wanted}, self.plan.nodes)
         shards = np.flatnonzero(old.routing != wanted.routing)
-        if not len(shards):
+        pause = Pause.OPERATOR if self.pause is Pause.SHARD and moves.repartitioned(old, wanted) else self.pause
+        if not len(shards) and pause is not Pause.OPERATOR:
             return
         self._make_room(len(shards))
         targets = (first_slot + wanted.routing[shards]).astype(np.int64)
         world, leaving = self._world(), shards + first_shard
         self._totals[0]["tick"] = self.time
-        if self.pause is Pause.PAIR:
+        if pause is Pause.PAIR:
             took = moves.together(world, leaving, targets, self.time)
             self.switches.append(took)
             self._leaving[name], self._standing[name] = old, self.time + took
             return
         self._moving_count = moves.begin(world, leaving, targets, self.time, self._moving, self._moving_count)
         self._settled[place] = False
-        if self.pause is Pause.OPERATOR:
+        if pause is Pause.OPERATOR:
             self._operators[place]["phase"] = 1
             self._leaving[name] = old
         else:
@@ -291,6 +292,7 @@ class Continuous:
             moving = np.unique(self._shards["operator"][self._moving[: self._moving_count]])
             self._settled[:] = True
             self._settled[moving] = False
+            self._settled[self._operators["phase"] != 0] = False
             for name in [n for n in self._leaving if n not in self._standing and self._settled[self._places[n]]]:
                 del self._leaving[name]
 

@@ -19,8 +19,10 @@ _FIXED = frozenset({"name", "pause", "waits", "limits"})
 
 _LEAST: Mapping[str, float] = {
     "locality": 0.0,
+    "horizon": 0.0,
     "reshaping": 0.0,
     "threshold": 1.0,
+    "even": 1.0,
     "steady": 1.0,
     "uneven": 1.0,
     "nearby": 1.0,

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rheostat.elastic.plan import OperatorPlan
+from rheostat.elastic.subspaces import subspaces_of
 from rheostat.jit import compiled
 from rheostat.simulate.kernel import carried
 from rheostat.simulate.queues import land, pop, push, take
@@ -19,6 +22,28 @@ class Waiting:
     time: float
     operator: str
     plan: OperatorPlan
+
+
+def repartitioned(old: OperatorPlan, new: OperatorPlan) -> bool:
+    """Whether shards change their executor, and not only their slot inside it.
+
+    Then those who send to the operator have to know, as when keys are repartitioned (Elasticutor section 2.2): only
+    inside an executor a shard moves without them. Executors may be numbered anew.
+
+    >>> from rheostat.elastic.plan import Subspaces
+    >>> import numpy as np
+    >>> def plan(*executors):
+    ...     return OperatorPlan(np.arange(3), np.zeros(3), Subspaces(np.array(executors), np.arange(3), np.zeros(3)))
+    >>> repartitioned(plan(0, 0, 1), plan(1, 1, 0)), repartitioned(plan(0, 0, 1), plan(0, 1, 1))
+    (False, True)
+    """
+    if new.subspaces is None:
+        return False
+    before, after = subspaces_of(old).executors, new.subspaces.executors
+    if np.array_equal(before, after):
+        return False
+    pairs = len(np.unique(before * (after.max() + 1) + after))
+    return pairs > len(np.unique(before)) or pairs > len(np.unique(after))
 
 
 @compiled
