@@ -14,7 +14,7 @@ import pytest
 from rheostat.elastic.control import Control, turn
 from rheostat.elastic.observation import Observation, OperatorObservation
 from rheostat.elastic.plan import OperatorPlan, Plan
-from rheostat.elastic.policies import POLICIES, Elasticutor, ResourceCentric
+from rheostat.elastic.policies import POLICIES, Elasticutor, ResourceCentric, StreamSwitch
 from rheostat.elastic.policy import Policy
 from rheostat.reproduce.streamswitch_rivals import PublishedDrs, PublishedDrsLb
 from rheostat.simulate.continuous import Continuous
@@ -30,6 +30,7 @@ EVERY: dict[str, Callable[[], Policy]] = {
     "elasticutor-epochs": partial(Elasticutor, bound=0.5, overhead=0.1),
     "elasticutor-published": Elasticutor.published,
     "resource-centric-published": ResourceCentric.published,
+    "streamswitch-path": partial(StreamSwitch, end_to_end=1.0),
     "drs-published": PublishedDrs,
     "drs-lb-published": PublishedDrsLb,
 }

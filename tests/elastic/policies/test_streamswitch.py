@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from rheostat.elastic.drs import fewest_slots
 from rheostat.elastic.plan import Action, OperatorPlan, Plan, Proposal
 from rheostat.elastic.policies import Drs, DrsLb, StreamSwitch
 from rheostat.elastic.verdicts import Limits
+from rheostat.errors import TopologyError
 from rheostat.simulate.running import Bound, Simulation
 from rheostat.workloads.arrivals import Constant
 from tests.elastic.policies import Fluid, driven, small_engine, world
@@ -142,3 +144,29 @@ def test_every_request_is_repeated_until_it_is_observed() -> None:
             asked.append(result.request.operators["work"])
     assert len(asked) >= 4
     assert all(plan.same(asked[0]) for plan in asked)
+
+
+def test_of_an_end_to_end_bound_the_operator_that_is_late_gets_more() -> None:
+    policy = StreamSwitch(end_to_end=2.0, dividing=20.0)
+    fluid = world(policy, 10.0, (4, 4), operators=("a", "b"))
+    control = Control.start(policy, fluid.plan)
+    for number in range(60):
+        fluid.rates["a"][:] = 90.0 if 10 <= number < 30 else 10.0  # more than all cores can do
+        result = turn(control, fluid.step(), fluid.plan)
+        control, fluid.plan = result.control, result.request or fluid.plan
+    bounds = control.history.path.bounds
+    assert bounds["a"] > 1.0 > bounds["b"]
+    assert sum(bounds.values()) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"end_to_end": 2.0, "bounds": {"a": 1.0}}, "the bound of the whole path, or one for each operator"),
+        ({"end_to_end": 0.0}, "end_to_end=0.0, dividing=60.0: both are seconds above 0"),
+        ({"end_to_end": 1.0, "dividing": float("nan")}, "both are seconds above 0"),
+    ],
+)
+def test_an_end_to_end_bound_that_makes_no_sense_is_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(TopologyError, match=message):
+        StreamSwitch(**wrong)

@@ -1,6 +1,6 @@
 """StreamSwitch, and the baselines DRS and DRS-LB, as policies: Examine, then Diagnose, operator by operator.
 
-Operators are bounded one by one. An end-to-end bound is given as one bound for each operator, which ``bounds`` finds.
+Operators are bounded one by one. An end-to-end bound is divided between them, and divided anew at intervals.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from rheostat.elastic.drs import drs, drs_lb
 from rheostat.elastic.evacuation import NOBODY, evacuate
 from rheostat.elastic.examine import Examination, advance, readings
 from rheostat.elastic.observation import Observation, OperatorObservation
+from rheostat.elastic.path import PathBounds
 from rheostat.elastic.plan import STAY, Action, Ints, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.policy import Pause
 from rheostat.elastic.readings import Metrics, Readings
 from rheostat.elastic.treat import Waits
 from rheostat.elastic.verdicts import Diagnosis, Limits
+from rheostat.errors import TopologyError
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +31,12 @@ class Examined:
 
     Attributes:
         cores: how many cores every node has.
+        path: bounds of single operators while an end-to-end bound is divided between them.
     """
 
     operators: Mapping[str, Examination]
     cores: Ints
+    path: PathBounds | None = None
 
 
 @dataclass(frozen=True)
@@ -43,21 +47,40 @@ class StreamSwitch:
         limits: latency bound L, alert threshold l, safety margin epsilon, and how many slots an operator may have.
         window: seconds over which latency is bounded: T.
         bounds: other latency bounds for single operators, in seconds.
+        end_to_end: one bound for all operators together, in seconds, divided such that all keep their part equally
+            often (section 6.6). Given instead of ``bounds``.
+        dividing: seconds after which it is divided anew.
+
+    >>> from rheostat.elastic.plan import OperatorPlan
+    >>> plan = Plan({"split": OperatorPlan.even(8, 2), "count": OperatorPlan.even(8, 2)}, 1)
+    >>> StreamSwitch(end_to_end=2.0).begin(plan).path.bounds
+    {'split': 1.0, 'count': 1.0}
     """
 
     limits: Limits = Limits()
     window: float = 1.0
     bounds: Mapping[str, float] = field(default_factory=dict)
+    end_to_end: float | None = None
+    dividing: float = 60.0
     name: str = "streamswitch"
     waits: Waits = Waits(rest=0.0, calm=1.0)
 
     pause: ClassVar[Pause] = Pause.PAIR
     rule: ClassVar[Callable[[Readings, Limits], Diagnosis]] = staticmethod(diagnose)
 
+    def __post_init__(self) -> None:
+        if self.end_to_end is None:
+            return
+        if self.bounds:
+            raise TopologyError("end_to_end and bounds: give the bound of the whole path, or one for each operator")
+        if not (0 < self.end_to_end < np.inf and 0 < self.dividing < np.inf):
+            raise TopologyError(f"end_to_end={self.end_to_end}, dividing={self.dividing}: both are seconds above 0")
+
     def begin(self, plan: Plan) -> Examined:
         """Nothing examined yet."""
         operators = {n: Examination.start(len(p.routing), self.window) for n, p in plan.operators.items()}
-        return Examined(operators, np.zeros(0, dtype=np.int64))
+        path = None if self.end_to_end is None else PathBounds.equal(self.end_to_end, list(operators))
+        return Examined(operators, np.zeros(0, dtype=np.int64), path)
 
     def learn(self, history: Examined, observation: Observation) -> Examined:
         """Examine one more interval."""
@@ -65,7 +88,10 @@ class StreamSwitch:
         for name, seen in observation.operators.items():
             if name in states:
                 states[name] = advance(states[name], _metrics(observation.time, seen))
-        return Examined(states, observation.cores)
+        path = history.path
+        if path is not None:
+            path = path.after(observation.time, {n: readings(s) for n, s in states.items()}, self.dividing)
+        return Examined(states, observation.cores, path)
 
     def decide(self, history: Examined, plan: Plan) -> Proposal:
         """Diagnose every operator; each is treated by itself. Slots on nodes that have gone come first."""
@@ -77,17 +103,17 @@ class StreamSwitch:
         for name, state in history.operators.items():
             if name in fleeing:
                 continue
-            revision, found = self._diagnosed(name, state, plan, history.cores, revisions)
+            revision, found = self._diagnosed(name, state, plan, history, revisions)
             reasons += [f"{name}: {reason}" for reason in found]
             if revision is not None:
                 revisions.append(revision)
         return Proposal(tuple(revisions), None, tuple(reasons)) if revisions or reasons else STAY
 
     def _diagnosed(
-        self, name: str, state: Examination, plan: Plan, cores: Ints, others: Sequence[Revision]
+        self, name: str, state: Examination, plan: Plan, history: Examined, others: Sequence[Revision]
     ) -> tuple[Revision | None, tuple[str, ...]]:
         """What becomes of one operator, and why; ``others`` are the revisions so far, whose cores are taken."""
-        part, seen, limits = plan.operators[name], readings(state), self._limits(name)
+        part, seen, limits = plan.operators[name], readings(state), self._limits(name, history.path)
         found = type(self).rule(seen, limits)
         if found.action == Action.NOTHING and part.slots == len(seen.slots):
             return None, found.reasons
@@ -95,7 +121,7 @@ class StreamSwitch:
             return None, (*found.reasons, "what was measured belongs to another routing: wait")
         node = -1
         if found.action == Action.SCALE_OUT and not _used(part, found.target):
-            free = _free(plan, others, cores)
+            free = _free(plan, others, history.cores)
             if free.any():
                 node = int(free.argmax())
             else:
@@ -107,9 +133,9 @@ class StreamSwitch:
             return None, (*found.reasons, f"{found.action} is not possible: all cores are in use")
         return Revision(name, _revised(part, found, node), found.action, found.reasons, found.feasible), found.reasons
 
-    def _limits(self, operator: str) -> Limits:
-        bound = self.bounds.get(operator)
-        return self.limits if bound is None else replace(self.limits, bound=bound)
+    def _limits(self, operator: str, path: PathBounds | None) -> Limits:
+        bound = (self.bounds if path is None else path.bounds).get(operator)
+        return self.limits if bound is None else replace(self.limits, bound=bound, alert=min(self.limits.alert, bound))
 
 
 @dataclass(frozen=True)
