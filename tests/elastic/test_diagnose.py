@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.diagnose import (
-    WORTHWHILE,
     best_merge,
     best_move,
     best_prefix,
@@ -25,6 +24,7 @@ from rheostat.elastic.diagnose import (
     strain,
 )
 from rheostat.elastic.examine import Examination, advance, readings
+from rheostat.elastic.hysteresis import WORTHWHILE
 from rheostat.elastic.plan import Action
 from rheostat.elastic.queueing import mm1_sojourn
 from rheostat.elastic.readings import Metrics, Readings

@@ -5,7 +5,8 @@ a new slot (scale out). Such a small step is quick to carry out, and what it did
 
 Beyond the paper: a limit on the number of slots; overloaded slots, whose projected latency is infinite, are told apart
 by how much they are overloaded, so that a step that helps is found however bad things are; a severe slot that cannot be
-helped, because one shard alone is too much for it, does not keep the others from being helped.
+helped, because one shard alone is too much for it, does not keep the others from being helped; and a move has to be
+worthwhile.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.elastic.hysteresis import WORTHWHILE
 from rheostat.elastic.plan import Action
 from rheostat.elastic.readings import Readings, Values
 from rheostat.elastic.verdicts import Diagnosis, Health, Limits, Step
@@ -32,9 +34,6 @@ from rheostat.elastic.weighing import (
     strains_of,
     worst_after,
 )
-
-WORTHWHILE = 0.05
-"""Share by which a move has to lower the worse latency of its two slots: less is noise, and would go to and fro."""
 
 
 def projected_latency(arrival: npt.ArrayLike, service: npt.ArrayLike, margin: float = 0.0) -> Values:

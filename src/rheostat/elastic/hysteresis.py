@@ -1,6 +1,6 @@
-"""When cores stay as they are, although the model would now have them otherwise.
+"""When things stay as they are, although the model would now have them otherwise.
 
-What is measured wavers, and every change costs. The papers have no such rules; without them cores go to and fro.
+What is measured wavers, and every change costs. The papers have no such rules; without them cores and shards go to and fro.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ _CALM = 0.7
 
 _SPARE = 1.25
 """Whoever has more than this times the cores it needs gives back what it does not."""
+
+WORTHWHILE = 0.05
+"""Share by which a move of shards has to lower the worse latency of its two slots: less is noise."""
 
 
 def idle(have: Ints, wanted: Ints, load: Values) -> npt.NDArray[np.bool_]:
