@@ -52,8 +52,12 @@ def all_curves(loads: Loads, quick: bool, seed: int) -> dict[str, Curve]:
     return {curve.name: curve for curve in found}
 
 
-def _repeated(name: str, period: Values, seconds: int, seed: int, hours: int = 8) -> Curve:
-    """A curve that has gone on for hours before the run, as measured then, with a deviation of 2 %."""
+def _repeated(name: str, period: Values, seconds: int, seed: int, hours: int = 168) -> Curve:
+    """A curve that has gone on for hours before the run, as measured then, with a deviation of 2 %.
+
+    A week, unless told otherwise: the forecast sees the weekday and the hour, and learns from the first 70 % only. With
+    less it would have to guess what a weekday or an hour is like that it has never seen.
+    """
     before = hours * 3600 // len(period) * len(period)
     whole = np.tile(period, (before + seconds) // len(period) + 1)
     minutes = whole[:before].reshape(-1, MINUTE).mean(axis=1)

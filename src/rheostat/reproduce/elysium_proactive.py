@@ -40,7 +40,9 @@ def _square(runs: dict[str, Runs]) -> Claim:
         f"{ahead.degradation:.2f} against {reactive.degradation:.2f}, {100 * ahead.saved:.0f} % and "
         f"{100 * reactive.saved:.0f} %",
         ahead.degradation < reactive.degradation and abs(ahead.saved - reactive.saved) <= 0.05,
-        "the paper's network; about as many: the shares differ by at most 5 points. It looks one minute ahead, which "
+        "the paper's network; about as many: the shares differ by at most 5 points. It has seen a week of the load and "
+        "learned from the first 70 % of it. With a past of 8 to 96 hours, of which the run is not a part that it knows "
+        "the weekday or hour of, the same quick run had 0.12 to 0.27. It looks one minute ahead, which "
         "the paper leaves open; further ahead (horizons.csv) degradation is much the same and fewer nodes are saved. "
         f"Boosted trees in its place: {runs['proactive, boosted'].degradation:.2f}, "
         f"{100 * runs['proactive, boosted'].saved:.0f} %",

@@ -72,6 +72,29 @@ def test_the_papers_network_has_its_shape_and_learns_a_square_wave() -> None:
     np.testing.assert_allclose(forecast.peaks(square, origins), square.values[origins], atol=75)
 
 
+def test_the_last_third_of_the_history_tests_the_network_and_teaches_it_nothing() -> None:
+    network, past = PaperNetwork(folds=2, tolerance=1e-1), load().until(400)
+    values = past.values.copy()
+    values[300:] *= 5.0
+    changed = Series(values, past.start, past.step)
+    forecast, other = (network.fitted(series, HORIZON) for series in (past, changed))
+    at = np.arange(20, 280)
+    np.testing.assert_array_equal(forecast.peaks(past, at), other.peaks(past, at))
+    assert 0 < forecast.error < 0.5 < other.error
+    everything = PaperNetwork(folds=2, tolerance=1e-1, trained=1.0)
+    assert not np.array_equal(everything.fitted(past, HORIZON).peaks(past, at), forecast.peaks(past, at))
+    # By hand: the error is on the rows behind 70 % of all that have a past and a horizon.
+    held = np.arange(10, 396)[int(0.7 * 386) :]
+    ahead = np.lib.stride_tricks.sliding_window_view(past.values, HORIZON)[held]
+    missed = np.abs(forecast.network(inputs(past, held, 10)) - ahead).mean()
+    assert forecast.error == pytest.approx(missed / ahead.mean())
+
+
+def test_a_network_needs_something_to_learn_from() -> None:
+    with pytest.raises(TopologyError, match="a share up to 1"):
+        PaperNetwork(trained=0.0)
+
+
 def test_the_networks_inputs_by_hand() -> None:
     # 1970-01-05 was a Monday; 13:37 of it, after the values 7, 8, 9.
     at = 4 * DAY + 13 * 3600 + 37 * 60
