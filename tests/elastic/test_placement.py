@@ -13,7 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.cores import NOTHING, Cores, migration
-from rheostat.elastic.placement import HORIZON, THRESHOLD, Executors, Placement, place, place_naively, schedule
+from rheostat.elastic.placement import (
+    HORIZON,
+    THRESHOLD,
+    Executors,
+    Placement,
+    place,
+    place_as_printed,
+    place_naively,
+    schedule,
+)
 
 Dense = npt.NDArray[np.int64]
 MB = 1e6
@@ -239,15 +248,15 @@ def _attempt(
                 plus = s[j] * (total - x[i, j]) / (total * (total + 1)) if total else s[j] * (i != homes[j])
                 plus = 0.0 if intensity[j] > phi else plus
                 if x[i].sum() < capacity[i]:
-                    options.append((plus, i, -1))
+                    options.append((plus, i != homes[j], i, -1))
                 for g in range(size):
                     has = int(x[:, g].sum())
                     if has > k[g] and x[i, g]:
                         minus = s[g] * (has - x[i, g]) / (has * (has - 1)) if has > 1 else s[g]
-                        options.append((plus + minus, i, g))
+                        options.append((plus + minus, i != homes[j], i, g))
             if not options:
                 return None
-            _, i, g = min(options)
+            _, _, i, g = min(options)
             x[i, j] += 1
             if g >= 0:
                 x[i, g] -= 1
@@ -329,3 +338,38 @@ def test_a_large_cluster(nodes: int, per_node: int) -> None:
         assert (decided.placement.cores.by_node(nodes) <= capacity).all()
         assert (decided.placement.cores.by_executor(size) >= decided.allocation.cores).all()
         assert decided.allocation.met
+
+
+DENSE = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+
+
+@settings(max_examples=100, deadline=None)
+@given(DENSE, st.integers(1, 6), st.integers(1, 5))
+def test_as_printed_it_is_the_listing(rng: np.random.Generator, size: int, nodes: int) -> None:
+    capacity, homes = rng.integers(1, 6, nodes), rng.integers(0, nodes, size)
+    x = np.zeros((nodes, size), dtype=np.int64)
+    for node in range(nodes):
+        for executor in rng.integers(0, size, rng.integers(0, capacity[node] + 1)):
+            x[node, executor] += 1
+    k = rng.multinomial(int(rng.integers(0, capacity.sum() + 1)), np.full(size, 1 / size))
+    state, flows = rng.uniform(1, 100, size) * MB, rng.uniform(0, 8, size) * THRESHOLD
+    found = place_as_printed(k, capacity, homes, sparse(x), state, flows)
+    theirs = algorithm_1(k, x, capacity, homes, state, flows)
+    assert found.cores.entries() == sparse(theirs).entries()
+
+
+def test_as_printed_who_gives_keeps_what_is_cheapest_and_nobody_comes_home() -> None:
+    """Of four cores, three are at home: giving one of these moves a twelfth of the state, the remote one a quarter."""
+    old = Cores.of([(0, 0, 3), (0, 1, 1), (1, 0, 1)])
+    case = [3, 2], [4, 4], [0, 0], old, [12 * MB, 12 * MB], [0.0, 0.0]
+    assert place_as_printed(*case).cores.entries() == [(0, 0, 2), (0, 1, 1), (1, 0, 2)]
+    remote = Cores.of([(0, 0, 1), (0, 1, 2)])
+    assert place_as_printed([3], [4, 4], [0], remote, [MB], [12 * MB]).cores.entries() == remote.entries()
+
+
+def test_as_printed_the_threshold_is_doubled_for_all_and_the_search_begins_again() -> None:
+    """Both stay at home at first, where one core is free for two. At twice the threshold the second one need not."""
+    flows = np.array([5.0, 3.0]) * THRESHOLD
+    found = place_as_printed([2, 2], [3, 1], [0, 0], Cores.of([(0, 0, 1), (1, 0, 1)]), [MB, MB], flows)
+    assert found.cores.entries() == [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
+    assert found.threshold == 2 * THRESHOLD

@@ -17,6 +17,9 @@ from rheostat.jit import compiled
 THRESHOLD = 1.2
 """Largest over mean load of an executor's slots that counts as balanced: the paper's value."""
 
+EVEN = 1.05
+"""How even slots are made once they are not balanced, so that the next change is some time off; in the paper 1.2."""
+
 Ints = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
 
@@ -27,7 +30,7 @@ def level(
     executors: Ints,
     owners: Ints,
     threshold: float = THRESHOLD,
-    even: float = 1.05,
+    even: float = EVEN,
     nodes: Ints | None = None,
     nearby: float = 1.0,
 ) -> Ints:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from rheostat.elastic.allocation import Allocation, Counts, allocate, share
 from rheostat.elastic.cores import Cores, clean, fill, migration, sums, whole
 from rheostat.elastic.market import settle
+from rheostat.elastic.printed import reassigned
 from rheostat.elastic.queueing import Values
 from rheostat.elastic.trading import Board
 
@@ -148,6 +149,37 @@ def place(
     board.trade(sizes, intensity, stays)
     board.come_home(returns)
     return _outcome(kept, board.cores(), where, asked, sizes, flows, phi)
+
+
+def place_as_printed(
+    wanted: npt.ArrayLike,
+    nodes: npt.ArrayLike,
+    homes: npt.ArrayLike,
+    current: Cores,
+    state: npt.ArrayLike,
+    traffic: npt.ArrayLike,
+    threshold: float = THRESHOLD,
+) -> Placement:
+    """Algorithm 1 with nothing added: who has remote cores keeps them, and the threshold is doubled for everybody.
+
+    >>> old = Cores.of([(0, 0, 1), (0, 1, 2)])
+    >>> place_as_printed([3], [4, 4], [0], old, state=[1e6], traffic=[12e6]).cores.entries()
+    [(0, 0, 1), (0, 1, 2)]
+    >>> place([3], [4, 4], [0], old, state=[1e6], traffic=[12e6]).cores.entries()
+    [(0, 0, 3)]
+    """
+    available, asked = whole(nodes), whole(wanted)
+    goal = asked if asked.sum() <= available.sum() else share(asked, int(available.sum()))
+    sizes, flows = clean(state), clean(traffic)
+    intensity = flows / np.maximum(goal, 1)
+    kept = _kept(current, available, whole(homes, -1), intensity)
+    where = _homes(whole(homes, -1), available, kept, goal)
+    cores = np.zeros((len(asked), len(available)), dtype=np.int64)
+    cores[kept.executor, kept.node] = kept.cores
+    phi = THRESHOLD if math.isnan(threshold) else max(threshold, 1.0)
+    found, phi = reassigned(goal, cores, available, where, sizes, intensity, phi)
+    executor, node = np.nonzero(found)
+    return _outcome(kept, Cores.summed(executor, node, found[executor, node]), where, asked, sizes, flows, phi)
 
 
 def place_naively(

@@ -93,7 +93,7 @@ class MicroRun:
             costs=Costs(upstream=self.upstream),
             pause=self.policy.pause,
             patience=self.patience,
-            room=max(total, executors) + 64,
+            room=2 * max(total, executors),  # a number is not used again on another node at once
         )
 
     def trace(self) -> Trace:
@@ -162,7 +162,7 @@ class ExchangeRun:
             timing=Timing(0.002, INTERVAL),
             pause=self.policy.pause,
             patience=self.patience,
-            room=self.nodes * CORES + 8,
+            room=2 * self.nodes * CORES,
         )
 
     def trace(self) -> Trace:

@@ -97,6 +97,32 @@ def test_slots_that_are_uneven_are_levelled_without_another_core() -> None:
     assert loads.max() / loads.mean() <= 1.2
 
 
+@pytest.mark.parametrize(("policy", "left"), [(Elasticutor.published(1.0), 12), (Elasticutor(1.0), 10)])
+def test_as_published_shards_move_until_the_threshold_is_met_and_no_further(policy: Elasticutor, left: int) -> None:
+    """Fourteen and six equal shards in two slots: the paper stops at 1.2 times the mean, ours goes on to 1.05."""
+    who = Subspaces(np.zeros(20, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    plan = Plan({"work": OperatorPlan(np.repeat([0, 1], [14, 6]), np.zeros(2, dtype=np.int64), who)}, 1)
+    fluid = Fluid(plan, {"work": np.full(20, 6.0)}, np.array([2]))
+    result = turn(Control.start(policy, plan), fluid.step(), plan)
+    assert result.request is not None
+    assert np.bincount(result.request.operators["work"].routing).tolist() == [left, 20 - left]
+
+
+def test_as_published_nobody_comes_home() -> None:
+    """An executor with much data and a remote core, although its home has free ones: Algorithm 1 does not look."""
+    who = Subspaces(np.zeros(4, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    plan = Plan({"work": OperatorPlan(np.array([0, 0, 1, 1]), np.array([0, 1]), who)}, 2)
+    remote = {}
+    for policy in (Elasticutor.published(1.0), Elasticutor(1.0)):
+        fluid = Fluid(plan, {"work": np.full(4, 40.0)}, np.array([8, 8]))
+        seen = fluid.step()
+        busy = replace(seen.operators["work"], traffic=np.full(4, 1e6))
+        result = turn(Control.start(policy, plan), replace(seen, operators={"work": busy}), plan)
+        part = (result.request or plan).operators["work"]
+        remote[policy.name] = int((part.nodes[part.used] == 1).sum())
+    assert remote == {"elasticutor-published": 1, "elasticutor": 0}
+
+
 def test_executors_with_much_data_stay_at_home_and_naive_ones_do_not() -> None:
     """One executor needs half a node; there are free cores on the first node and on its own, the second one."""
     remote = {}

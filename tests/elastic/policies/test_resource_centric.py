@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,6 +59,15 @@ def test_uneven_slots_are_balanced_without_another_slot() -> None:
     assert [r.action for r in result.accepted] == [Action.BALANCE]
     assert result.request is not None
     assert np.bincount(result.request.operators["work"].routing).tolist() == [4, 4]
+
+
+@pytest.mark.parametrize(("policy", "left"), [(ResourceCentric.published(1.0), 12), (ResourceCentric(1.0), 10)])
+def test_as_published_shards_move_until_the_threshold_is_met(policy: ResourceCentric, left: int) -> None:
+    plan = Plan({"work": OperatorPlan(np.repeat([0, 1], [14, 6]), np.zeros(2, dtype=np.int64))}, 1)
+    fluid = Fluid(plan, {"work": np.full(20, 6.0)}, np.array([2]))
+    result = turn(Control.start(policy, plan), fluid.step(), plan)
+    assert result.request is not None
+    assert np.bincount(result.request.operators["work"].routing).tolist() == [left, 20 - left]
 
 
 def test_a_core_that_one_operator_gives_up_goes_to_the_other() -> None:

@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from rheostat.elastic.allocation import Allocation, allocate
 from rheostat.elastic.cores import Cores, fill
-from rheostat.elastic.epoch_allocation import allocate_epochs
+from rheostat.elastic.epoch_allocation import allocate_epochs, usual_wait
 from rheostat.elastic.executors import EVERY, reshape
 from rheostat.elastic.hysteresis import BUSY, idle, stays
-from rheostat.elastic.levelling import THRESHOLD, level
+from rheostat.elastic.levelling import EVEN, THRESHOLD, level
 from rheostat.elastic.measured import Measured
 from rheostat.elastic.observation import Observation
+from rheostat.elastic.placement import HORIZON, Executors, Placement, place, place_as_printed, place_naively
 from rheostat.elastic.placement import THRESHOLD as LOCALITY
-from rheostat.elastic.placement import Executors, Placement, place, place_naively
 from rheostat.elastic.plan import STAY, Action, Ints, OperatorPlan, Plan, Proposal, Revision, Subspaces
 from rheostat.elastic.policy import Pause
 from rheostat.elastic.queueing import largest_rho, offered_load
@@ -43,13 +43,18 @@ class Elasticutor:
         bound: seconds that E[T] may reach: T_max.
         locality: bytes per second and core above which an executor stays on its node.
         threshold: imbalance of an executor's slots above which shards move.
+        even: how even slots are then made. In the paper that is the threshold, where the next change is never far.
         steady: cores stay as they are while the busiest executor is within this factor of what it could be. The paper
             has no such rule: 1 decides anew in every interval.
         uneven: how much busier than the mean the busiest slot of an executor may be and still keep up. In the paper's
             model, M/M/k, an executor's cores share one queue, which is 1; in fact each has a queue of its own.
         nearby: a shard stays on its node if its slots are then at most so many times as busy; 1 in the paper.
         release: executors give back cores that they do not need. In the paper they keep them until others do.
+        horizon: seconds for which a plan is expected to last: executors with much data come home if that moves less
+            state than they would send meanwhile.
         informed: cores are placed by Algorithm 1; otherwise wherever there are any, as in the paper's naive-EC.
+        printed: by Algorithm 1 as the paper prints it. Otherwise remote cores are given up first, executors come home,
+            and one that finds no core at home goes elsewhere without a higher locality threshold for all.
         overhead: seconds that an epoch costs without rows, where rows come in epochs: cores then follow the micro-batch
             law. None for an engine without epochs, the paper's.
         reshaping: seconds between two rounds of splitting and merging executors; 0 leaves executors as they are.
@@ -58,11 +63,14 @@ class Elasticutor:
     bound: float = 0.02
     locality: float = LOCALITY
     threshold: float = THRESHOLD
+    even: float = EVEN
     steady: float = 1.05
     uneven: float = THRESHOLD
     nearby: float = 1.05
     release: bool = True
+    horizon: float = HORIZON
     informed: bool = True
+    printed: bool = False
     overhead: float | None = None
     reshaping: float = 0.0
     name: str = "elasticutor"
@@ -71,8 +79,24 @@ class Elasticutor:
 
     @classmethod
     def published(cls, bound: float = 0.02) -> Elasticutor:
-        """As the paper has it: no rule that it does not print."""
-        return cls(bound=bound, steady=1.0, uneven=1.0, nearby=1.0, release=False, name="elasticutor-published")
+        """As the paper has it, without the rules above that it has not.
+
+        What it leaves open is filled in as in the others. Rates are means of the last intervals, of the newest alone
+        once keys have shifted, and what a source that is held back would have sent counts; what waits is to be worked
+        off within five seconds; cores that nobody has are taken before those of others; a shard whose slot goes stays
+        on its node if a slot there has room; with too few cores all get a share.
+        """
+        return cls(
+            bound=bound,
+            even=THRESHOLD,
+            steady=1.0,
+            uneven=1.0,
+            nearby=1.0,
+            release=False,
+            horizon=0.0,
+            printed=True,
+            name="elasticutor-published",
+        )
 
     @classmethod
     def naive(cls, bound: float = 0.02) -> Elasticutor:
@@ -104,7 +128,9 @@ class Elasticutor:
         if history.due:
             subspaces = {name: self._reshaped(name, s, history, reasons) for name, s in subspaces.items()}
         if sum(len(owned.homes) for owned in subspaces.values()) > total:
-            subspaces, merged = fitted(subspaces, {n: history.operators[n].work() for n in subspaces}, total)
+            subspaces, merged = fitted(
+                subspaces, {n: history.operators[n].work(self._waiting) for n in subspaces}, total
+            )
             reasons += merged
         allocation, placement = self.schedule(history, plan, subspaces)
         reasons += [allocation.reason, placement.reason]
@@ -117,7 +143,7 @@ class Elasticutor:
             )
             mine = Cores(cores.executor - first, cores.node, cores.cores)
             wanted = _slotted(part, subspaces[name], mine, placement.homes[first : first + count])
-            wanted = self._levelled(wanted, part, history.operators[name].work())
+            wanted = self._levelled(wanted, part, history.operators[name].work(self._waiting))
             first += count
             if not wanted.same(part):
                 action = _action(part.slots, wanted.slots)
@@ -132,7 +158,7 @@ class Elasticutor:
 
     def schedule(self, history: Rates, plan: Plan, subspaces: Mapping[str, Subspaces]) -> tuple[Allocation, Placement]:
         """How many cores every executor gets, and on which nodes (section 4): what the paper times in table 3."""
-        known, current = _executors(subspaces, history.operators, self.overhead is not None), _current(plan, subspaces)
+        known, current = _executors(subspaces, history.operators, self._waiting), _current(plan, subspaces)
         allocation = self._allocate(known, current, history)
         return allocation, self._place(allocation.cores, known, current, history.cores)
 
@@ -158,11 +184,20 @@ class Elasticutor:
             return BUSY
         return largest_rho(self.overhead, self.bound) or BUSY
 
+    @property
+    def _waiting(self) -> float:
+        """Seconds for which rows usually wait for the next epoch; more than that is a backlog."""
+        return 0.0 if self.overhead is None else usual_wait(self.overhead, self.bound)
+
     def _place(self, wanted: Ints, known: Executors, current: Cores, cores: Ints) -> Placement:
         load = offered_load(known.arrivals, self._services(known))
         kept = _released(current, wanted, known.homes, load) if self.release else current
         given = cores, known.homes, kept, known.state, known.traffic
-        return place(wanted, *given, self.locality) if self.informed else place_naively(wanted, *given)
+        if not self.informed:
+            return place_naively(wanted, *given)
+        if self.printed:
+            return place_as_printed(wanted, *given, self.locality)
+        return place(wanted, *given, self.locality, self.horizon)
 
     def _levelled(self, plan: OperatorPlan, old: OperatorPlan, work: Values) -> OperatorPlan:
         """Shards over the slots of each executor."""
@@ -172,7 +207,8 @@ class Elasticutor:
         gone = np.flatnonzero((nodes[: len(old.nodes)] < 0) & (old.nodes >= 0))
         nodes[gone] = old.nodes[gone]
         nearby = self.nearby if self.informed else 1.0
-        routing = level(plan.routing, work, owned.executors, owned.owners, self.threshold, nodes=nodes, nearby=nearby)
+        shards = plan.routing, work, owned.executors, owned.owners
+        routing = level(*shards, self.threshold, min(self.even, self.threshold), nodes, nearby)
         return OperatorPlan(routing, plan.nodes, owned)
 
     def _reshaped(self, name: str, subspaces: Subspaces, history: Rates, reasons: list[str]) -> Subspaces:
@@ -180,7 +216,7 @@ class Elasticutor:
         if not history.operators[name].service > 0:
             return subspaces
         room = history.cores[np.clip(subspaces.homes, 0, len(history.cores) - 1)]
-        found = reshape(subspaces.executors.tolist(), history.operators[name].work(), room)
+        found = reshape(subspaces.executors.tolist(), history.operators[name].work(self._waiting), room)
         reasons += [f"{name}: {split.reason}" for split in found.splits]
         reasons += [f"{name}: {merge.reason}" for merge in found.merges]
         executors = np.array(found.routing, dtype=np.int64)
@@ -205,14 +241,14 @@ def _released(current: Cores, wanted: Ints, homes: Ints, load: Values) -> Cores:
     return Cores.summed(executor, node, cores - gives)
 
 
-def _executors(subspaces: Mapping[str, Subspaces], measured: Mapping[str, Measured], epochs: bool) -> Executors:
+def _executors(subspaces: Mapping[str, Subspaces], measured: Mapping[str, Measured], waiting: float) -> Executors:
     """What is known of the executors of all operators, one after the other."""
     parts: list[tuple[Values, ...]] = []
     for name, owned in subspaces.items():
         seen, count = measured[name], len(owned.homes)
         demand, state, traffic = (
             np.bincount(owned.executors, weights=v, minlength=count).astype(np.float64)
-            for v in (seen.demand(epochs), seen.state, seen.traffic)
+            for v in (seen.demand(waiting), seen.state, seen.traffic)
         )
         parts.append((demand, np.full(count, seen.service), state, traffic, owned.homes.astype(np.float64)))
     arrivals, services, state, traffic, homes = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -13,7 +13,7 @@ import numpy as np
 from rheostat.elastic.allocation import Allocation, allocate
 from rheostat.elastic.evacuation import evacuate
 from rheostat.elastic.hysteresis import BUSY, stays
-from rheostat.elastic.levelling import THRESHOLD, level
+from rheostat.elastic.levelling import EVEN, THRESHOLD, level
 from rheostat.elastic.measured import WEIGHT
 from rheostat.elastic.observation import Observation
 from rheostat.elastic.plan import STAY, Action, Ints, OperatorPlan, Plan, Proposal, Revision
@@ -30,6 +30,7 @@ class ResourceCentric:
     Attributes:
         bound: seconds that E[T] may reach: T_max.
         threshold: imbalance of an operator's slots above which shards move.
+        even: how even slots are then made; in the paper as even as the threshold.
         steady: slots stay as many as they are unless the model asks for more or fewer by this factor, or the busiest
             would be less busy by it with those that the model asks for. The paper has no such rule: 1 does as it does.
         weight: share of the newest interval in the means: less than elsewhere, since every change stops the operator.
@@ -37,6 +38,7 @@ class ResourceCentric:
 
     bound: float = 0.02
     threshold: float = THRESHOLD
+    even: float = EVEN
     steady: float = 1.1
     weight: float = 0.25
     name: str = "resource-centric"
@@ -46,7 +48,7 @@ class ResourceCentric:
     @classmethod
     def published(cls, bound: float = 0.02) -> ResourceCentric:
         """As the paper compares with it: what is measured and when it acts are as in Elasticutor (section 5)."""
-        return cls(bound=bound, steady=1.0, weight=WEIGHT, name="resource-centric-published")
+        return cls(bound=bound, even=THRESHOLD, steady=1.0, weight=WEIGHT, name="resource-centric-published")
 
     def begin(self, plan: Plan) -> Rates:
         """Nothing measured yet."""
@@ -73,7 +75,8 @@ class ResourceCentric:
             work = history.operators[name].work()
             owners = np.where(nodes >= 0, 0, -1)
             routing = plan.operators[name].routing
-            routing = level(routing, work, np.zeros(len(work), dtype=np.int64), owners, self.threshold)
+            together, even = np.zeros(len(work), dtype=np.int64), min(self.even, self.threshold)
+            routing = level(routing, work, together, owners, self.threshold, even)
             revised = OperatorPlan(routing, nodes)
             if not revised.same(part):
                 moved = int((routing != part.routing).sum())
