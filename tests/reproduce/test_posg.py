@@ -91,6 +91,7 @@ def test_gain_and_speedup_are_the_paper_s() -> None:
     trials = Trials.of([Trial(blind=2.0, posg=1.0, known=0.5), Trial(blind=1.0, posg=1.0, known=1.0)])
     assert trials.speedup.tolist() == [2.0, 1.0]
     assert trials.gain == 0.5
+    assert trials.saved == pytest.approx(1 / 3)
 
 
 def made_up(speedup: Callable[[Setting, int], float]) -> Callable[[Setting, int, int], Trial]:
@@ -144,7 +145,12 @@ def test_the_change_of_speeds_is_recovered_from(run: Run) -> None:
 
 def test_longest_first_is_compared_on_the_same_batches(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(posg_batches, "SKEWS", {2.5: "Zipf 2.5"})
-    assert set(told(in_batches(run))) == {"lpt-epochs", "lpt-completion"}
+    claims = in_batches(run)
+    assert told(claims) == dict.fromkeys(("lpt-epochs", "lpt-merged", "lpt-completion-100", "lpt-completion-105"), True)
+    with (run.folder / "batches_105.csv").open() as file:
+        (flowing,) = csv.DictReader(file)
+    assert float(flowing["LPT_seconds"]) < float(flowing["POSG_slots_shortest_first_seconds"])
+    assert float(flowing["LPT_seconds"]) < float(flowing["POSG_seconds"]) < 2.0
     with (run.folder / "batches.csv").open() as file:
         rows = list(csv.reader(file))[1:]
     assert [(row[0], int(row[1])) for row in rows] == [(s, b) for s in ("Zipf 2.5", "tweets") for b in (128, 512, 2048)]
@@ -152,6 +158,19 @@ def test_longest_first_is_compared_on_the_same_batches(run: Run, monkeypatch: py
         blind, posg, merged, lpt = (float(value) for value in row[2:])
         assert 0 <= lpt < min(posg, merged) < blind
     assert len(NAMES) == 4
+
+
+def test_worse_counts_only_beyond_two_standard_errors(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = np.array([0.3, -0.3] * 10)
+
+    def excess(*, lpt: float, merged: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        return np.stack([noise + 3.0, noise + 2.0, noise + merged, lpt + np.zeros(20)], axis=1)
+
+    for lpt, expected in ((1.0, (True, True)), (1.45, (True, True)), (1.7, (True, False)), (2.2, (False, False))):
+        rows = {("uniform", 128): excess(lpt=1.0, merged=1.4), ("uniform", 512): excess(lpt=lpt, merged=1.4)}
+        monkeypatch.setattr(posg_batches, "_epochs", lambda _, rows=rows: rows)
+        monkeypatch.setattr(posg_batches, "_draw", lambda *_: None)
+        assert tuple(told(posg_batches._with_barriers(run)).values()) == expected
 
 
 def test_tweets_cost_what_their_kind_costs(run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,43 @@ def test_in_batches_tuples_wait_for_the_end_of_their_period(longest_first: bool)
     # The same slots, the same queues.
     later = Shuffle(shuffle.items, shuffle.costs, released, shuffle.factors)
     assert outcome.completion == pytest.approx(queued(later, outcome.slots).completion + released - shuffle.arrivals)
+
+
+@pytest.mark.parametrize("longest_first", [False, True])
+def test_shortest_first_inside_slots_changes_the_order_and_nothing_else(longest_first: bool) -> None:
+    """One batch with true estimates: the same slots, each of which executes what it got from the shortest on."""
+    items, costs = np.array([0, 1, 2, 3] * 5), np.array([1.0, 4.0, 2.0, 8.0])
+    shuffle = Shuffle(items, costs[items], np.zeros(20), np.ones((1, 2)))
+    lesson, found = np.array([0, 0, 1, 1, 2, 2, 3, 3] * 2), []
+    for inside in (False, True):
+        sketch = CostSketch.empty(columns=97)
+        parties = Parties.start(2, sketch, window=4, longest_first=longest_first, shortest_inside=inside)
+        # The scheduler asks with the first tuple of each slot, and those come first in either order.
+        found.append(shuffle_by_posg(shuffle, parties.taught(lesson, costs[lesson]), period=1.0))
+    arrival, shortest = found
+    assert arrival.slots.tolist() == shortest.slots.tolist()
+    for slot in range(2):
+        first, *rest = np.flatnonzero(shortest.slots == slot).tolist()
+        assert first == slot
+        in_order = [first, *sorted(rest, key=lambda position: costs[items[position]])]
+        assert shortest.completion[in_order].tolist() == (1.0 + np.cumsum(costs[items[in_order]])).tolist()
+    assert shortest.mean < arrival.mean
+
+
+def test_slots_reply_the_same_whatever_order_they_execute_in() -> None:
+    """Requests travel with the first tuples, so that what a slot says of its delay does not depend on the order."""
+    shuffle = drawn(7, 3_000, 3, 1.1)
+    period = float(shuffle.arrivals[100])
+    both = []
+    for inside in (False, True):
+        parties = Parties.start(3, SMALL, window=32, tolerance=0.3, resync=500, shortest_inside=inside)
+        parties = parties.taught(shuffle.items, shuffle.costs)
+        silent = tuple(replace(learner, window=10_000) for learner in parties.learners)  # which report nothing new
+        both.append(shuffle_by_posg(shuffle, Parties(parties.scheduler, silent), period=period))
+    assert both[0].messages == both[1].messages > 3
+    assert both[0].slots.tolist() == both[1].slots.tolist()
+    assert both[0].phases == both[1].phases
+    assert both[1].mean < both[0].mean
 
 
 def test_posg_beats_round_robin_on_a_skewed_stream() -> None:

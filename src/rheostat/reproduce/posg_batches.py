@@ -3,13 +3,18 @@
 Two comparisons, both with the same batches for everyone. In epochs, all slots finish a batch before the next begins,
 as in Spark: what counts is how long a batch takes, its largest slot, over what a perfect placement would take. Without
 such a barrier, batches are placed every second and slots work on: what counts is the mean completion time, waiting for
-the end of the batch included. Slots execute in order of arrival in either case.
+the end of the batch included.
+
+Where to place a tuple decides when a slot ends; in which order a slot executes its tuples of a batch decides how long
+they wait for each other, and a router that sees the batch can choose that as well. So without barriers LPT hands each
+slot its tuples from the shortest to the longest estimate. Each of the two alone is shown beside it.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,45 +35,85 @@ PERIOD = 1.0
 
 NAMES = ("round robin", "POSG", "POSG, sketches merged", "LPT")
 
+PROVISIONING = (1.0, 1.05)
+FLOWING = {
+    "POSG": (False, False),
+    "LPT": (True, True),
+    "LPT, slots in order of arrival": (True, False),
+    "POSG, slots shortest first": (False, True),
+}
+"""Compared without barriers: whether the longest are placed first, and whether slots execute the shortest first."""
+
 Rows = dict[tuple[str, int], Figures]
 
 
 def in_batches(run: Run) -> list[Claim]:
     """Longest first against POSG in micro-batches."""
+    return [*_with_barriers(run), *(_without_barriers(run, provisioning) for provisioning in PROVISIONING)]
+
+
+def _with_barriers(run: Run) -> list[Claim]:
     epochs = _epochs(run)
-    header = ["stream", "tuples_per_batch", *(name.replace(", ", "_").replace(" ", "_") for name in NAMES)]
-    run.table("batches", header, [[*key, *(f"{v:.5f}" for v in rows.mean(axis=0))] for key, rows in epochs.items()])
+    run.table(
+        "batches",
+        ["stream", "tuples_per_batch", *map(_column, NAMES)],
+        [[*key, *(f"{v:.5f}" for v in rows.mean(axis=0))] for key, rows in epochs.items()],
+    )
     _draw(run, epochs)
     means = {key: rows.mean(axis=0) for key, rows in epochs.items()}
-    more = {key: _sure(rows[:, 3] - rows[:, 1]) for key, rows in epochs.items()}
-    worse, better = sum(sign > 0 for sign in more.values()), sum(sign < 0 for sign in more.values())
     most = max(means, key=lambda key: means[key][1] / means[key][3])
-    alike = sum(bool(row[3] <= row[2]) for row in means.values())
-    flowing = {p: _flowing(run, p) for p in (1.0, 1.05)}
-    fuller, looser = ({skew: lpt / posg - 1 for skew, (posg, lpt) in flowing[p].items()} for p in (1.0, 1.05))
+    worst = max(means, key=lambda key: means[key][3] - means[key][2])
+    own, merged = ({key: _sure(rows[:, 3] - rows[:, of]) for key, rows in epochs.items()} for of in (1, 2))
+    rule = "better or worse by more than two standard errors over the streams"
     return [
         Claim(
             "lpt-epochs",
             "in epochs of 128, 512 or 2,048 tuples, LPT balances at least as well as POSG everywhere, better somewhere",
             "-",
-            f"better in {better} of {len(more)} cases, worse in {worse}; at best ({most[0]}, {most[1]} tuples) a batch "
-            f"takes {means[most][3]:.1%} longer than the ideal instead of {means[most][1]:.1%}",
-            worse == 0 and better > 0,
-            "better or worse by more than two standard errors over the streams. LPT uses the sketches of all slots "
-            f"merged; it is at least as good as POSG with merged sketches in {alike} of the cases",
+            f"{_counted(own)}; at best ({most[0]}, {most[1]} tuples) a batch takes {means[most][3]:.1%} longer than "
+            f"the ideal instead of {means[most][1]:.1%}",
+            _never_worse(own),
+            f"{rule}. LPT uses the sketches of all slots merged",
         ),
         Claim(
-            "lpt-completion",
-            "without barriers, batches of 1 s, 100 % provisioning: mean completion times with LPT are never longer",
+            "lpt-merged",
+            "it also balances at least as well as POSG with the same merged sketches",
             "-",
-            "LPT beside POSG: " + ", ".join(f"{more:+.2%} ({SKEWS[skew]})" for skew, more in fuller.items()),
-            max(fuller.values()) <= 0,
-            "with 105 % provisioning: "
-            + ", ".join(f"{more:+.2%} ({SKEWS[skew]})" for skew, more in looser.items())
-            + "; where queues are short, placing in order of arrival also evens out how a batch begins, LPT only how "
-            "it ends",
+            _counted(merged),
+            _never_worse(merged),
+            f"{rule}. At worst ({worst[0]}, {worst[1]} tuples) a batch takes {means[worst][3]:.2%} longer than the "
+            f"ideal instead of {means[worst][2]:.2%}. Of uniform items sketches tell next to nothing, and what is left "
+            "to either is how 128 tuples divide among 5 slots",
         ),
     ]
+
+
+def _without_barriers(run: Run, provisioning: float) -> Claim:
+    flowing = _flowing(run, provisioning)
+    run.table(
+        f"batches_{provisioning:.0%}".rstrip("%"),
+        ["stream", *(f"{_column(name)}_seconds" for name in FLOWING)],
+        [[SKEWS[skew], *(f"{v:.5f}" for v in rows.mean(axis=0))] for skew, rows in flowing.items()],
+    )
+    names = list(FLOWING)
+    beside = {of: {skew: _sure(rows[:, 1] - rows[:, of]) for skew, rows in flowing.items()} for of in range(4)}
+
+    def differences(of: int) -> str:
+        shares = {skew: rows[:, of].mean() / rows[:, 0].mean() - 1 for skew, rows in flowing.items()}
+        return ", ".join(f"{share:+.2%} ({SKEWS[skew]})" for skew, share in shares.items())
+
+    return Claim(
+        f"lpt-completion-{provisioning:.0%}".rstrip("%"),
+        f"without barriers, batches of 1 s, {100 * provisioning:.0f} % provisioning: mean completion times with LPT "
+        "are never longer than with POSG, and shorter somewhere",
+        "-",
+        f"{_counted(beside[0])}: " + differences(1),
+        _never_worse(beside[0]),
+        "better or worse by more than two standard errors over the streams. LPT also has slots execute the tuples of a "
+        f"batch from the shortest to the longest. {names[2]}, beside POSG: {differences(2)}; where queues are short, "
+        "placing in order of arrival also evens out how a batch begins, placing the longest first only how it ends. "
+        f"{names[3]}, beside POSG: {differences(3)}; beside this, LPT is {_counted(beside[3])}",
+    )
 
 
 def scheduling_speed(run: Run) -> Claim:
@@ -98,15 +143,27 @@ def _sure(differences: Figures) -> int:
     return int(np.sign(mean)) if abs(mean) > 2 * error else 0
 
 
+def _counted(signs: Mapping[Any, int]) -> str:
+    less, more = (sum(sign == of for sign in signs.values()) for of in (-1, 1))
+    return f"better in {less} of {len(signs)} cases, worse in {more}"
+
+
+def _never_worse(signs: Mapping[Any, int]) -> bool:
+    return max(signs.values()) <= 0 and min(signs.values()) < 0
+
+
+def _column(name: str) -> str:
+    return name.replace(", ", "_").replace(" ", "_")
+
+
 def _epochs(run: Run) -> Rows:
     """By stream and batch, for every stream how much longer than the ideal a batch takes with each grouping."""
-    count, rows = 8 if run.quick else 20, dict[tuple[str, int], Figures]()
+    count, rows = 8 if run.quick else 100, dict[tuple[str, int], Figures]()
     for skew, name in run.each("batches: epochs", list(SKEWS.items())):
-        for batch in BATCHES:
-            rows[name, batch] = np.array([_excess(*_learnt(skew, run, n), batch) for n in range(count)])
-    for batch in BATCHES:
-        rows["tweets", batch] = np.array([_excess(*_learnt_tweets(run, n), batch) for n in range(count // 2)])
-    return rows
+        each = [[_excess(*_learnt(skew, run, n), batch) for batch in BATCHES] for n in range(count)]
+        rows |= {(name, batch): np.array(each)[:, place] for place, batch in enumerate(BATCHES)}
+    each = [[_excess(*_learnt_tweets(run, n), batch) for batch in BATCHES] for n in range(count // 2)]
+    return rows | {("tweets", batch): np.array(each)[:, place] for place, batch in enumerate(BATCHES)}
 
 
 def _learnt(skew: float, run: Run, number: int) -> tuple[npt.NDArray[np.int64], Figures, Estimates]:
@@ -145,18 +202,16 @@ def _excess(items: npt.NDArray[np.int64], costs: Figures, known: Estimates, batc
     return excess
 
 
-def _flowing(run: Run, provisioning: float) -> Mapping[float, tuple[float, float]]:
-    """Mean completion times in batches without barriers, by skew: POSG's and LPT's."""
-    count = range(4 if run.quick else 20)
-    found = {}
+def _flowing(run: Run, provisioning: float) -> Mapping[float, Figures]:
+    """Mean completion times in batches without barriers, by skew: a line for every stream."""
+    count, found = range(4 if run.quick else 40), {}
     for skew in run.each(f"batches: {provisioning:.0%} provisioning", list(SKEWS)):
         setting = Setting(skew=skew, provisioning=provisioning)
         means = [
-            [shuffle_by_posg(*prepared(setting, run.seed, n, lpt), period=PERIOD).mean for lpt in (False, True)]
+            [shuffle_by_posg(*prepared(setting, run.seed, n, *how), period=PERIOD).mean for how in FLOWING.values()]
             for n in count
         ]
-        posg, lpt = np.mean(means, axis=0)
-        found[skew] = (float(posg), float(lpt))
+        found[skew] = np.array(means)
     return found
 
 

@@ -164,12 +164,13 @@ class Parties:
         tolerance: float = TOLERANCE,
         resync: int = 0,
         longest_first: bool = False,
+        shortest_inside: bool = False,
         unseen: float | None = None,
         count_new: bool = False,
     ) -> Parties:
         """Nothing learnt yet."""
         learners = tuple(Instance(slot, sketch, window, tolerance, count_new) for slot in range(slots))
-        return cls(Posg(slots, longest_first, resync, unseen=unseen), learners)
+        return cls(Posg(slots, longest_first, resync, shortest_inside=shortest_inside, unseen=unseen), learners)
 
     def taught(self, items: npt.ArrayLike, costs: npt.ArrayLike) -> Parties:
         """After an earlier stream, dealt out in turn, of which every slot executed what it needed for a report.
@@ -217,6 +218,8 @@ class _Run:
 
     Attributes:
         seen: when the scheduler sees each tuple.
+        items: in the order of execution, as far as that is known.
+        which: the place in the stream of the tuple that is executed at a place.
         mail: on its way to the scheduler, by the time of arrival, in the order in which it was sent.
     """
 
@@ -233,7 +236,7 @@ class _Run:
     def __post_init__(self) -> None:
         count, slots = len(self.seen), self.shuffle.slots
         self.slots, self.seconds, self.finished = np.empty(count, np.int64), np.empty(count), np.empty(count)
-        self.free = np.zeros(slots)
+        self.items, self.which, self.free = self.shuffle.items.copy(), np.arange(count), np.zeros(slots)
         self.left = np.array([learner.left for learner in self.learners])
         # Tuples and requests of which a slot has not been told: it need not be until it may have something to say.
         self.untold: list[list[Slots]] = [[] for _ in range(slots)]
@@ -260,8 +263,9 @@ class _Run:
         return self._outcome()
 
     def _outcome(self) -> Outcome:
-        completion = self.finished - self.shuffle.arrivals
-        return Outcome(self.slots, completion, tuple(self.phases), self.messages)
+        slots, finished = np.empty_like(self.slots), np.empty_like(self.finished)
+        slots[self.which], finished[self.which] = self.slots, self.finished
+        return Outcome(slots, finished - self.shuffle.arrivals, tuple(self.phases), self.messages)
 
     def _deliver(self, position: int) -> None:
         """Every message that has arrived by the time of a tuple."""
@@ -278,20 +282,22 @@ class _Run:
 
     def _play(self, begin: int, end: int, delay: float) -> int:
         """Place and execute tuples, up to the first that a slot's word could have sent elsewhere."""
-        now, items = float(self.seen[begin]), self.shuffle.items
-        submission, scheduler = self.scheduler.submit(items[begin:end], now)
-        part = slice(begin, end)
+        now, part = float(self.seen[begin]), slice(begin, end)
+        submission, scheduler = self.scheduler.submit(self.items[part], now)
         self.slots[part] = submission.slots
         self.seconds[part] = self.shuffle.seconds(begin, submission.slots)
+        if submission.order is not None:
+            for of in (self.items, self.which, self.slots, self.seconds):
+                of[part] = of[part][submission.order]
         done = begin + _worked(
             self.seen[part], self.seconds[part], self.slots[part], self.free, self.left, delay, self.finished[part]
         )
         if done < end:
-            submission, scheduler = self.scheduler.submit(items[begin:done], now)
+            submission, scheduler = self.scheduler.submit(self.items[begin:done], now)
         for position, request in submission.requests:
             self.asked[request.slot][begin + position] = request
         for slot in range(self.shuffle.slots):
-            self.untold[slot].append(begin + np.flatnonzero(submission.slots == slot))
+            self.untold[slot].append(begin + np.flatnonzero(self.slots[begin:done] == slot))
             if self.left[slot] <= 0 or self.asked[slot]:
                 self._tell(slot)
         self._become(scheduler, done)
@@ -303,7 +309,7 @@ class _Run:
         while len(mine):
             stop = min([learner.left, *(int(np.searchsorted(mine, at)) + 1 for at in self.asked[slot])])
             step, mine = mine[:stop], mine[stop:]
-            learner, reports = learner.executed(self.shuffle.items[step], self.seconds[step])
+            learner, reports = learner.executed(self.items[step], self.seconds[step])
             finished = float(self.finished[step[-1]])
             request = self.asked[slot].pop(int(step[-1]), None)
             replies = (learner.asked(request, finished if self.idle else None),) if request else ()

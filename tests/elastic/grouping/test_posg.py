@@ -142,6 +142,28 @@ def test_whole_batches_are_placed_longest_first_by_all_sketches_together() -> No
 
 
 @QUICK
+@given(st.lists(st.integers(0, 5), max_size=20), st.booleans(), st.booleans())
+def test_slots_execute_the_shortest_first_behind_what_carries_requests(
+    items: list[int], longest_first: bool, asking: bool
+) -> None:
+    options: dict[str, Any] = {"longest_first": longest_first, "reply_limit": 1.0}
+    states = [
+        (ready if asking else lambda *a, **o: waiting(*a, **o).tick(2.0))(3, shortest_inside=inside, **options)
+        for inside in (False, True)
+    ]
+    (plain, _), (submission, after) = (state.submit(np.array(items, dtype=np.int64), now=0.5) for state in states)
+    assert plain.order is None
+    assert submission.slots.tolist() == plain.slots.tolist()  # where a tuple goes does not depend on it
+    assert submission.order is not None
+    order, carrying = submission.order.tolist(), len(submission.requests)
+    assert sorted(order) == list(range(len(items)))
+    assert order[:carrying] == [position for position, _ in submission.requests] == list(range(carrying))
+    assert after.work is not None
+    estimates = after.work.estimates.merged.costs(np.array(items, dtype=np.int64))[order[carrying:]]
+    assert (np.diff(estimates) >= 0).all()
+
+
+@QUICK
 @given(st.lists(st.integers(0, 5), max_size=40), st.integers(0, 40), st.sampled_from(list(Phase)))
 def test_what_comes_later_in_a_batch_changes_nothing_before_it(items: list[int], cut: int, phase: Phase) -> None:
     states = {Phase.ROUND_ROBIN: Posg(3), Phase.SEND_ALL: ready(3), Phase.WAIT_ALL: waiting(3)}

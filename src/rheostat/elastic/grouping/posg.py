@@ -49,10 +49,12 @@ class Submission:
     Attributes:
         slots: where each goes.
         requests: each with the position in the batch of the tuple that carries it.
+        order: positions in the order in which the tuples are to be executed; None: as they came.
     """
 
     slots: Slots
     requests: Requests = ()
+    order: npt.NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,9 @@ class Posg:
     Attributes:
         longest_first: place each batch of tuples as a whole, by falling estimate, instead of in order of arrival; all
             slots share what each has learnt.
+        shortest_inside: have slots execute their tuples of a batch by rising estimate, not in order of arrival; those
+            that carry requests come first. Few then wait for the long ones: for the same tuples in a slot, no order has
+            a smaller mean completion time (Smith 1956).
         resync: tuples in RUN after which slots are asked again, though no sketch is new; 0 for never, as in the paper.
             The authors' published implementation does after as many tuples as all windows of the slots have.
         unseen: seconds that an item counts as of which a slot's sketch has nothing. None: as the mean cell. Listing
@@ -96,6 +101,7 @@ class Posg:
     resync: int = 0
     reply_limit: float = REPLY_LIMIT
     report_limit: float = REPORT_LIMIT
+    shortest_inside: bool = False
     unseen: float | None = None
     phase: Phase = Phase.ROUND_ROBIN
     turn: int = 0
@@ -132,7 +138,11 @@ class Posg:
         assert state.work is not None
         rest, work = state.work.assign(which[len(first) :])
         since = state.since + len(rest) if state.phase is Phase.RUN else 0
-        return Submission(np.concatenate([first, rest]), requests), replace(state, work=work, since=since)
+        order = None
+        if self.shortest_inside:
+            behind = len(first) + work.estimates.shortest_first(which[len(first) :])
+            order = np.concatenate([np.arange(len(first)), behind])
+        return Submission(np.concatenate([first, rest]), requests, order), replace(state, work=work, since=since)
 
     def assign(self, items: npt.ArrayLike) -> tuple[Slots, Posg]:
         """As a grouping whose tuples carry no requests: no time passes, and nothing is synchronised.
