@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.plan import OperatorPlan, Plan, Subspaces
-from rheostat.errors import TopologyError
+from rheostat.errors import RheostatError, TopologyError
 from rheostat.simulate.continuous import Continuous
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.workloads.arrivals import Constant
@@ -210,6 +210,35 @@ def test_a_full_queue_downstream_stops_the_operator_before_it() -> None:
     assert arrived - completed <= 10 + 10 + 1  # the bound, and what a tick may bring before it is felt
     seen += steps(running, 10)
     assert done(seen, "a") == done(seen, "b") == [1000]
+
+
+# Room for rows
+
+
+def many(slots: int = 32) -> Continuous:
+    """Every slot of ``a`` works on a row when the first interval ends, and on another one in the second.
+
+    Each becomes a thousand rows of ``b``, which is in no hurry.
+    """
+    parts = (Operator("a", slots, 0.06, selectivity=1000.0), Operator("b", slots, 0.001, inputs=("a",)))
+    plan = Plan({o.name: OperatorPlan.even(slots, slots) for o in parts}, 1)
+    rows = [(time, shard) for time in (0.05, 0.1) for shard in range(slots)]
+    costs, timing = Costs(queue=10**9), Timing(0.01, 0.1)
+    return Continuous(Job(parts), Cluster(1, 64), Scripted(rows, slots), plan, costs=costs, timing=timing)
+
+
+def test_rows_in_service_find_room_for_all_that_they_send() -> None:
+    seen = steps(many(), 25)
+    assert seen[1].observation.operators["b"].arrived.sum() == 64_000
+    assert sum(done(seen, "b")) == 64_000
+
+
+def test_rows_without_room_are_no_silent_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = many()
+    running.step()
+    monkeypatch.setattr(Continuous, "_make_room", lambda *_: None)
+    with pytest.raises(RheostatError, match=r"\d+ rows found no room"):
+        running.step()
 
 
 # The network

@@ -16,11 +16,12 @@ import numpy.typing as npt
 from rheostat.elastic.observation import Observation, OperatorObservation
 from rheostat.elastic.plan import OperatorPlan, Plan
 from rheostat.elastic.policy import Pause
-from rheostat.errors import TopologyError
+from rheostat.errors import RheostatError, TopologyError
 from rheostat.simulate import moves
 from rheostat.simulate.job import Cluster, Costs, Job, Timing
 from rheostat.simulate.kernel import advance
-from rheostat.simulate.records import BINS, LATE, NOBODY, NODE, OPERATOR, ROW, SHARD, SLOT, TOTALS, World
+from rheostat.simulate.layout import fan_out, operators_of
+from rheostat.simulate.records import BINS, LATE, NOBODY, NODE, ROW, SHARD, SLOT, TOTALS, World
 from rheostat.workloads.arrivals import Workload
 
 Values = npt.NDArray[np.float64]
@@ -100,7 +101,7 @@ class Continuous:
                 f"operator {self.job.operators[0].name!r} has {self.job.operators[0].shards} shards, but the workload "
                 f"has {self.workload.shards}: they have to be the same"
             )
-        self._operators, self._edges, self._cumulated = _operators(self.job, self.room)
+        self._operators, self._edges, self._cumulated = operators_of(self.job, self.room)
         count = len(self.job.operators)
         self._slots: Any = np.zeros(self.room * count, dtype=SLOT)
         self._slots["operator"] = np.repeat(np.arange(count), self.room)
@@ -144,7 +145,7 @@ class Continuous:
         lasts = self.costs.queue * min(o.cost for o in self.job.operators) / 4
         self._ticks = max(self.timing.ticks, int(np.ceil(self.timing.interval / lasts)))
         self._settled = np.ones(count, dtype=bool)
-        self._fan_out = _fan_out(self.job)
+        self._fan_out = fan_out(self.job)
 
     @property
     def observed(self) -> Plan:
@@ -173,6 +174,10 @@ class Continuous:
             self._moving_count,
         )
         kept = max(entered, int(np.searchsorted(times, end - self.patience)))
+        if self._totals[0]["lost"]:
+            raise RheostatError(
+                f"{self._totals[0]['lost']} rows found no room: that is a fault of the engine, not of the job"
+            )
         self._left = times[kept:], goals[kept:]
         self.time, self.epoch = end, self.epoch + 1
         self._settle()
@@ -323,9 +328,11 @@ class Continuous:
 
     def _make_room(self, rows: int) -> None:
         """Enough free rows for those that come, and for all that they and those already here cause downstream."""
-        here = len(self._rows) - int(self._totals[0]["free_rows"])
-        wanted = int((rows + here) * self._fan_out) + 2 * len(self._slots)
-        if self._totals[0]["free_rows"] >= wanted:
+        served = int(np.count_nonzero(self._late["shard"] != NOBODY))  # in no queue, but they may still send
+        free = int(self._totals[0]["free_rows"])
+        here = len(self._rows) - free
+        wanted = (rows + here + served) * self._fan_out - here + 2 * len(self._slots)
+        if free >= wanted:
             return
         old = len(self._rows)
         size = max(2 * old, old + wanted, _LEAST_ROWS)
@@ -381,35 +388,3 @@ class Continuous:
             float(after["migrated"] - before["migrated"]),
             float(after["switching"] - before["switching"]),
         )
-
-
-def _fan_out(job: Job) -> float:
-    """Rows that one row of the workload becomes in all operators together, and one more for good measure."""
-    rows = {job.operators[0].name: 1.0}
-    sends = {o.name: o.selectivity for o in job.operators}
-    for operator in job.operators[1:]:
-        rows[operator.name] = sum(rows[name] * max(sends[name], 1.0) for name in operator.inputs)
-    return sum(rows.values()) + 1.0
-
-
-def _operators(job: Job, room: int) -> tuple[Any, npt.NDArray[np.int64], Values]:
-    """Operators as records, whom they send to, and cumulated weights of shards."""
-    found: Any = np.zeros(len(job.operators), dtype=OPERATOR)
-    edges = job.edges()
-    weights: list[Values] = [np.zeros(0)]
-    shards = 0
-    for place, operator in enumerate(job.operators):
-        record = found[place]
-        record["cost"], record["exponential"] = operator.cost, int(operator.variability > 0)
-        record["row_bytes"], record["out_bytes"] = operator.row_bytes, operator.out_bytes
-        record["selectivity"] = operator.selectivity
-        record["first_shard"], record["shards"] = shards, operator.shards
-        record["first_slot"], record["slots"] = place * room, room
-        record["first_edge"] = sum(a < place for a, _ in edges)
-        record["edges"] = sum(a == place for a, _ in edges)
-        record["first_weight"] = NOBODY
-        if operator.weights is not None:
-            record["first_weight"] = sum(map(len, weights))
-            weights.append(np.cumsum(operator.weights) / np.sum(operator.weights))
-        shards += operator.shards
-    return found, np.array([b for _, b in edges], dtype=np.int64), np.concatenate(weights)

@@ -131,8 +131,8 @@ def admit(w: World, times: Any, goals: Any, begin: int, start: float, end: float
         due = times[i] if w.patience > 0.0 else now
         rows[row].born = due
         shard = goals[i]
-        sender = totals[0].turn % len(nodes)
-        totals[0].turn += 1
+        sender = totals[0].turn
+        totals[0].turn = sender + 1 if sender + 1 < len(nodes) else 0
         lag = deliver(slots, shards, rows, operators, nodes, totals, pace, buffer, row, shard, now, sender, False)
         rows[row].arrived = due
         totals[0].admitted += 1
@@ -178,7 +178,8 @@ def emit(w: World, operator: int, slot: int, origin: int, done: float, born: flo
         for _ in range(copies):
             row = take(rows, totals)
             if row == NOBODY:
-                return
+                totals[0].lost += 1
+                continue
             low = operators[target].first_weight
             if low == NOBODY:
                 inside = (origin - operators[operator].first_shard) % operators[target].shards

@@ -65,6 +65,9 @@ def label(w: World, leaving: Any, now: float) -> None:
     """Append to the queue of each shard's slot that the shard leaves (Elasticutor's labeling tuple, section 3.3)."""
     for i in range(len(leaving)):
         row = take(w.rows, w.totals)
+        if row == NOBODY:
+            w.totals[0].lost += 1
+            continue
         w.rows[row].shard = -leaving[i] - 1
         w.rows[row].ready = now
         push(w.rows, w.slots, w.shards[leaving[i]].slot, row)

@@ -108,6 +108,7 @@ TOTALS = np.dtype(
         ("admitted", "i8"),
         ("moves", "i8"),
         ("far_moves", "i8"),
+        ("lost", "i8"),  # rows for which there was no room: never
         ("free_row", "i4"),  # first of the rows not in use
         ("free_rows", "i4"),
         ("source_blocked", "i4"),
