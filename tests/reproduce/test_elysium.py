@@ -12,6 +12,7 @@ from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.elysium_accuracy import accuracy
 from rheostat.reproduce.elysium_lab import PEAKS, Lab, prepare
 from rheostat.reproduce.elysium_loads import RECORDED_PEAK, recorded
+from rheostat.reproduce.elysium_resources import resources
 from rheostat.reproduce.elysium_together import together
 from rheostat.reproduce.run import Run
 
@@ -41,6 +42,14 @@ def test_two_topologies_share_a_cluster(lab: Lab) -> None:
     assert claims["fig12a-nodes"].holds
     assert claims["fig12abc-together"].holds
     assert (Path(lab.of.folder) / "fig12def.svg").stat().st_size > 0
+
+
+def test_memory_decides_how_many_nodes_there_are(lab: Lab) -> None:
+    claims = by_id(resources(lab))
+    assert claims["memory-decides"].holds
+    assert claims["memory-decides"].paper == "-"
+    assert "T2 bandwidth at most 0." in claims["memory-bandwidth-error"].ours
+    assert (Path(lab.of.folder) / "resources.csv").stat().st_size > 0
 
 
 @pytest.mark.parametrize("name", ["stair", "step"])

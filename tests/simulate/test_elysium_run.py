@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rheostat.elastic.elysium.compute import compute_config
-from rheostat.elastic.elysium.config import Config
+from rheostat.elastic.elysium.config import Config, Decision
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
 from rheostat.elastic.elysium.joint import JointScaling
 from rheostat.elastic.elysium.policy import Elysium, Observation, OnlyNodes, Policy, Static
@@ -81,6 +81,29 @@ def test_a_forecast_of_the_square_wave_degrades_throughput_less() -> None:
     ahead, after = played(load, proactive, setting=setting), played(load, paper())
     assert ahead.degradation() < 0.8 * after.degradation()
     assert abs(ahead.saved() - after.saved()) <= 0.06
+
+
+def test_through_the_metric_store_a_policy_sees_the_same_load() -> None:
+    seen: dict[bool, list[Series]] = {False: [], True: []}
+
+    class Spy:
+        def __init__(self, stored: bool) -> None:
+            self.stored = stored
+
+        def decide(self, observation: Observation, current: Config) -> Decision:
+            seen[self.stored].append(observation.loads["T1"])
+            return Elysium(oracle()).decide(observation, current)
+
+    load = curves.sine(300, 100.0, 500.0, 150)
+    past, begin = np.array([7.0, 8.0, 9.0]), 1_234_567.5
+    outcomes = [
+        played(load, Spy(stored), setting=Setting(start=begin, step=3600.0, past={"T1": past}, stored=stored))
+        for stored in seen
+    ]
+    np.testing.assert_array_equal(outcomes[0].acked, outcomes[1].acked)
+    for plain, stored in zip(seen[False], seen[True], strict=True):
+        np.testing.assert_array_equal(plain.values, stored.values)
+        assert (plain.start, plain.step) == (stored.start, stored.step) == (begin - 3 * 3600.0, 3600.0)
 
 
 def test_figures_of_a_run_by_hand() -> None:

@@ -8,6 +8,7 @@ from rheostat.reproduce.elysium_comparison import comparison
 from rheostat.reproduce.elysium_forecasts import forecasts
 from rheostat.reproduce.elysium_lab import prepare
 from rheostat.reproduce.elysium_proactive import proactive
+from rheostat.reproduce.elysium_resources import resources
 from rheostat.reproduce.elysium_setup import parameters
 from rheostat.reproduce.elysium_steps import steps
 from rheostat.reproduce.elysium_together import together
@@ -28,4 +29,5 @@ def reproduce(run: Run) -> list[Claim]:
         *together(lab),
         *proactive(lab, found),
         *forecasts(lab),
+        *resources(lab),
     ]

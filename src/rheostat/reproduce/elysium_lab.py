@@ -15,10 +15,11 @@ from rheostat.elastic.elysium.estimator import Estimator
 from rheostat.elastic.elysium.joint import JointScaling
 from rheostat.elastic.elysium.policy import Elysium, Policy
 from rheostat.elastic.forecasts.network import PaperNetwork
-from rheostat.elastic.forecasts.series import Forecaster, Series
+from rheostat.elastic.forecasts.series import Forecaster
 from rheostat.elastic.profiles.samples import Uses
 from rheostat.reproduce.elysium_loads import Curve, all_curves
 from rheostat.reproduce.run import Run
+from rheostat.simulate.elysium_monitor import load_readings
 from rheostat.simulate.elysium_profiling import learn, record, with_forecasts
 from rheostat.simulate.elysium_run import Outcome, Setting, run
 from rheostat.simulate.elysium_topologies import MOST_NODES, T1_PEAK, T2_PEAK, Model, rolling_top_words, sentiment
@@ -59,8 +60,11 @@ class Lab:
         return Elysium(self.estimator, _bounds(thresholds), patience=patience, catch_up=catch_up)
 
     def proactive(self, topology: str, curve: Curve, forecaster: Forecaster | None = None, horizon: int = 1) -> Elysium:
-        """Proactive ELYSIUM with a forecast learned from the curve's past."""
-        past = Series(curve.past * PEAKS[topology], curve.start - curve.step * len(curve.past), curve.step)
+        """Proactive ELYSIUM with a forecast learned from the curve's past, as the metric store has it."""
+        begin = curve.start - curve.step * len(curve.past)
+        with MetricStore() as store:
+            store.record(load_readings(topology, curve.past * PEAKS[topology], begin, curve.step))
+            past = store.loads(topology, curve.step, origin=begin)
         network = PaperNetwork(folds=3 if self.of.quick else 10, seed=self.of.seed)
         forecast = (forecaster or network).fitted(past, horizon)
         return Elysium(with_forecasts(self.estimator, {topology: forecast}), proactive=True, catch_up=np.inf)
@@ -72,13 +76,14 @@ class Lab:
     def runs(
         self, topology: str, curve: Curve, policy: Policy, first: Config | None = None, setting: Setting | None = None
     ) -> Runs:
-        """A policy on a curve, with every seed."""
+        """A policy on a curve, with every seed; one that looks back does so in the metric store."""
         rates = curve.values * PEAKS[topology]
         setting = replace(
             setting or Setting(),
             start=curve.start,
             step=curve.step,
             past={topology: curve.past * PEAKS[topology]},
+            stored=isinstance(policy, Elysium) and policy.proactive,
         )
         begin = first or self.first({topology: float(rates[0])})
         models = {topology: self.models[topology]}

@@ -2,7 +2,8 @@
 
 Readings carry a little noise, and selectivities wobble as the paper's Table 2 says they do. The input load is what
 arrives for a topology (section 3.2). The paper's prototype measured what its sources take instead (section 4), which is
-another figure whenever there is a queue before them; ``emitted`` asks for that.
+another figure whenever there is a queue before them; ``emitted`` asks for that. As in the paper, policies can be shown
+the input load that the metric store holds.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from rheostat.elastic.forecasts.series import Series
 from rheostat.elastic.profiles.samples import INPUT, Stream, Values
 from rheostat.simulate.elysium_cluster import Cluster
 from rheostat.simulate.elysium_flow import Flow
+from rheostat.simulate.elysium_resources import bandwidth, memory
 from rheostat.simulate.elysium_topologies import NODE, Model, overhead
-from rheostat.state.metrics import CPU, Batch
+from rheostat.state.metrics import CPU, Batch, MetricStore
 
 WINDOW, EVERY = 60, 10
 """Seconds of the sliding window, and from one reading to the next."""
@@ -36,6 +38,7 @@ class Monitor:
             the load; a recorded load may be played faster than it was recorded.
         past: input load by period before the run, which proactive scaling looks back at.
         emitted: see rows that sources take as input load, not those that arrive.
+        store: where the input load is written to and read from again; None to keep it here, which is quicker.
     """
 
     rng: np.random.Generator
@@ -44,15 +47,25 @@ class Monitor:
     step: float = 60.0
     past: Mapping[str, Values] = field(default_factory=dict)
     emitted: bool = False
+    store: MetricStore | None = None
 
     def __post_init__(self) -> None:
         self._loads: dict[str, list[float]] = {topology: list(values) for topology, values in self.past.items()}
+        self._periods = 0
+        if self.store is not None:
+            for topology, values in self.past.items():
+                self.store.record(load_readings(topology, values, self.start - self.step * len(values), self.step))
 
     def observe(self, cluster: Cluster, period: Flow, arrived: Values) -> Observation:
         """What is known after another period."""
         seen = period.emitted if self.emitted else arrived
+        now = self.start + self.step * self._periods
+        self._periods += 1
         for number, topology in enumerate(cluster.models):
-            self._loads.setdefault(topology, []).append(float(seen[:, number].mean()))
+            load = seen[:, number].mean(keepdims=True)
+            self._loads.setdefault(topology, []).append(float(load[0]))
+            if self.store is not None:
+                self.store.record(load_readings(topology, load, now, self.step))
         slots: dict[tuple[str, str], list[float]] = {}
         # What has just been restarted reports nothing of the time before.
         up = ~np.isnan(period.latency)
@@ -63,20 +76,32 @@ class Monitor:
         nodes = self._noisy(
             _while(period.node_cpu, np.repeat(up.max(axis=1, keepdims=True), cluster.config.nodes, axis=1))
         )
-        loads = {
-            topology: Series(np.array(values), self.start - self.step * len(self.past.get(topology, ())), self.step)
-            for topology, values in self._loads.items()
-        }
         queue = period.waiting[-1] + period.flying[-1]
         return Observation(
-            loads,
+            {topology: self._series(topology, now + self.step) for topology in self._loads},
             {key: tuple(values) for key, values in slots.items()},
             tuple(float(used) for used in nodes),
             {topology: float(rows) for topology, rows in zip(cluster.models, queue, strict=True)},
         )
 
+    def _series(self, topology: str, now: float) -> Series:
+        """The input load until now."""
+        if self.store is not None:
+            return self.store.loads(topology, self.step, until=now, origin=self.start)
+        before = len(self.past.get(topology, ()))
+        return Series(np.array(self._loads[topology]), self.start - self.step * before, self.step)
+
     def _noisy(self, values: Values) -> Values:
         return values * (1 + self.noise * self.rng.standard_normal(values.shape))
+
+
+def load_readings(topology: str, values: Values, start: float, step: float) -> Batch:
+    """One reading of the input load in the middle of every step of time.
+
+    >>> load_readings("t", np.array([5.0, 7.0]), start=60.0, step=60.0).loads
+    [(90.0, 't', 5.0), (150.0, 't', 7.0)]
+    """
+    return Batch(loads=[(start + step * (n + 0.5), topology, float(value)) for n, value in enumerate(values)])
 
 
 def batch(cluster: Cluster, run: Flow, start: float, rng: np.random.Generator, noise: float) -> Batch:
@@ -85,11 +110,12 @@ def batch(cluster: Cluster, run: Flow, start: float, rng: np.random.Generator, n
     times = (start + ends.astype(np.float64)).tolist()
     used = _sliding(run.slot_cpu, ends) * NODE.hertz
     used *= 1 + noise * rng.standard_normal(used.shape)
-    traffic, loads = [], []
+    traffic, loads, flows = [], [], {}
     for number, (topology, model) in enumerate(cluster.models.items()):
         rates = _sliding(run.emitted[:, number], ends)
         streams, usual, real = _streams(cluster, model, topology, rates, rng)
         traffic += _pairs(cluster, topology, streams, times)
+        flows[topology] = streams
         loads += [(time, topology, float(rate)) for time, rate in zip(times, rates, strict=True)]
         # Flow knows mean selectivities only: what a wobble adds or takes away shows in the CPU as well.
         for column, place in enumerate(cluster.places):
@@ -100,14 +126,24 @@ def batch(cluster: Cluster, run: Flow, start: float, rng: np.random.Generator, n
     for column, place in enumerate(cluster.places):
         totals[:, place.node] += used[:, column]
     nodes = overhead(totals) * (1 + noise * rng.standard_normal(totals.shape))
+    # Noise of their own, so that the readings of CPU do not depend on whether others are taken.
+    apart = rng.spawn(1)[0]
+    others = [measure(cluster, flows, len(ends), apart, noise) for measure in (memory, bandwidth)]
+    resources = [(CPU, used, nodes), *((other.name, other.slots, other.nodes) for other in others)]
     return Batch(
         traffic,
         [
-            (time, p.topology, p.operator, p.slot, p.node, CPU, float(used[row, column]))
+            (time, p.topology, p.operator, p.slot, p.node, name, float(slots[row, column]))
+            for name, slots, _ in resources
             for row, time in enumerate(times)
             for column, p in enumerate(cluster.places)
         ],
-        [(time, node, CPU, float(use)) for time, row in zip(times, nodes, strict=True) for node, use in enumerate(row)],
+        [
+            (time, node, name, float(use))
+            for name, _, by_node in resources
+            for time, row in zip(times, by_node, strict=True)
+            for node, use in enumerate(row)
+        ],
         loads,
     )
 

@@ -11,13 +11,13 @@ from rheostat.elastic.elysium.config import Config
 from rheostat.elastic.elysium.dataflow import Operator
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
 from rheostat.elastic.forecasts.series import Forecast
-from rheostat.elastic.profiles.profile import learned
+from rheostat.elastic.profiles.profile import Line, learned, per_row
 from rheostat.elastic.profiles.selectivity import selectivities
 from rheostat.simulate.elysium_cluster import Cluster, Habits
 from rheostat.simulate.elysium_flow import Flow
 from rheostat.simulate.elysium_monitor import batch
 from rheostat.simulate.elysium_topologies import NODE, Model
-from rheostat.state.metrics import MetricStore
+from rheostat.state.metrics import BANDWIDTH, MEMORY, MetricStore
 from rheostat.workloads import curves
 
 
@@ -72,15 +72,19 @@ def fewest(model: Model, operator: Operator, load: float) -> int:
 
 
 def learn(models: Mapping[str, Model], store: MetricStore, seed: int, folds: int = 10) -> Estimator:
-    """Profiles of all topologies, with the paper's networks."""
-    profiles = {
-        topology: Profiles(
+    """Profiles of all topologies, with the paper's networks; memory is a straight line, and rows have a mean size."""
+    profiles = {}
+    for topology, model in models.items():
+        names = [operator.name for operator in model.dataflow.operators]
+        selectivity = {stream: found.mean for stream, found in selectivities(store.traffic(topology)).items()}
+        sizes = {name: per_row(store.slot_uses(topology, name, BANDWIDTH)) for name in names}
+        profiles[topology] = Profiles(
             model.dataflow,
-            {stream: found.mean for stream, found in selectivities(store.traffic(topology)).items()},
-            {o.name: learned(store.slot_uses(topology, o.name), seed, folds) for o in model.dataflow.operators},
+            selectivity,
+            {name: learned(store.slot_uses(topology, name), seed, folds) for name in names},
+            {name: Line.fitted(store.slot_uses(topology, name, MEMORY)) for name in names},
+            {stream: sizes[stream[1]] for stream in selectivity},
         )
-        for topology, model in models.items()
-    }
     return Estimator(profiles, learned(store.node_uses(), seed, folds), NODE)
 
 

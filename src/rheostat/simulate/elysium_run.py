@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +15,7 @@ from rheostat.errors import TopologyError
 from rheostat.simulate.elysium_cluster import Cluster, Habits
 from rheostat.simulate.elysium_monitor import Monitor
 from rheostat.simulate.elysium_topologies import MOST_NODES, Model
+from rheostat.state.metrics import MetricStore
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +99,7 @@ class Setting:
         start: seconds since 1970 at which the run begins; ``step``, those of a period on the calendar of the load.
         past: input load by period before it, by topology.
         emitted: the policy sees what sources take as input load, not what arrives.
+        stored: the policy sees the input load that the metric store holds, in memory here.
         always: restart everything at every assessment, whether or not anything changes (the paper's Fig. 6c).
     """
 
@@ -106,6 +109,7 @@ class Setting:
     step: float = 60.0
     past: Mapping[str, Values] = field(default_factory=dict)
     emitted: bool = False
+    stored: bool = False
     always: bool = False
     seed: int = 1
 
@@ -114,9 +118,21 @@ def run(
     models: Mapping[str, Model], loads: Mapping[str, Values], policy: Policy, first: Config, setting: Setting
 ) -> Outcome:
     """Let the loads run in, assess after every period, reconfigure where the policy wants it."""
+    with MetricStore() if setting.stored else nullcontext() as store:
+        return _run(models, loads, policy, first, setting, store)
+
+
+def _run(
+    models: Mapping[str, Model],
+    loads: Mapping[str, Values],
+    policy: Policy,
+    first: Config,
+    setting: Setting,
+    store: MetricStore | None,
+) -> Outcome:
     rng = np.random.default_rng(setting.seed)
     cluster = Cluster(models, first, setting.habits, rng)
-    monitor = Monitor(rng, setting.habits.noise, setting.start, setting.step, setting.past, setting.emitted)
+    monitor = Monitor(rng, setting.habits.noise, setting.start, setting.step, setting.past, setting.emitted, store)
     arrivals = np.column_stack([loads[topology] for topology in models])
     flows, configs, decisions, changed = [], [], [], []
     for begin in range(0, len(arrivals), setting.period):

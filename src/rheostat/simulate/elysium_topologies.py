@@ -3,7 +3,8 @@
 The paper prints T1's selectivities (Table 2), that StopWordFilter is its heaviest operator, that six executors run with
 a parallelism of 1, and that 200 rows per second fit on one node. It prints no costs. They are chosen here so that the
 whole range from one node to the paper's four is used, and bent a little, because larger batches cost less per row; a
-straight line would make learning trivial.
+straight line would make learning trivial. Nor does it print sizes of rows or what slots keep in memory, which are part
+of its future work: they are chosen so that T2's language models, not its CPU, decide how many nodes some loads need.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import pairwise
 
 from rheostat.elastic.elysium.config import NodeType
 from rheostat.elastic.elysium.dataflow import Dataflow, Operator
-from rheostat.elastic.profiles.samples import Stream, Values
+from rheostat.elastic.profiles.samples import INPUT, Stream, Values
 
 NODE = NodeType()
 MOST_NODES = 4
@@ -49,6 +50,8 @@ class Model:
         selectivity: of the streams whose rate follows what arrives; ``wobble``, their standard deviation.
         ticks: rows per second and slot of the streams that are sent periodically, whatever arrives.
         costs: of one slot, by operator.
+        memory: bytes that one slot keeps, as a function of its rate like its cost.
+        row_bytes: by stream, the streams from outside among them; all streams into an operator have rows of one size.
     """
 
     dataflow: Dataflow
@@ -56,6 +59,8 @@ class Model:
     costs: Mapping[str, Cost]
     wobble: Mapping[Stream, float] = field(default_factory=dict)
     ticks: Mapping[Stream, float] = field(default_factory=dict)
+    memory: Mapping[str, Cost] = field(default_factory=dict)
+    row_bytes: Mapping[Stream, float] = field(default_factory=dict)
 
     def per_row(self) -> dict[str, float]:
         """Rows that every operator receives per row of input, as far as they follow the input."""
@@ -96,6 +101,11 @@ def _chain(name: str, *operators: str) -> Dataflow:
     return Dataflow(name, tuple(Operator(operator) for operator in operators), tuple(pairwise(operators)))
 
 
+def _memory(mebibytes: Mapping[str, float], per_rate: Mapping[str, float] | None = None) -> dict[str, Cost]:
+    """What one slot of every operator keeps, and what it keeps more for every row per second."""
+    return {name: Cost(size * 2**20, (per_rate or {}).get(name, 0.0)) for name, size in mebibytes.items()}
+
+
 T1_PEAK, T2_PEAK = 700.0, 400.0
 """Rows per second at which all four nodes are needed."""
 
@@ -126,7 +136,9 @@ def rolling_top_words() -> Model:
         "TotalRanker": 0.01,
     }
     per_row = flow.rates(1.0, {**selectivity, ("Counter", "IntermediateRanker"): 0.2})
-    return Model(flow, selectivity, _costs(cores, per_row, T1_PEAK), wobble, ticks)
+    sizes = dict(zip(((INPUT, names[0]), *flow.streams), (2_500.0, 400.0, 40.0, 40.0, 60.0, 600.0), strict=True))
+    kept = _memory(dict(zip(names, (120, 100, 110, 160, 90, 90), strict=True)), {"Counter": 60 * 64.0})
+    return Model(flow, selectivity, _costs(cores, per_row, T1_PEAK), wobble, ticks, kept, sizes)
 
 
 def sentiment() -> Model:
@@ -146,4 +158,7 @@ def sentiment() -> Model:
         "FeatureGenerator": 1.1,
         "Classifier": 0.6,
     }
-    return Model(flow, selectivity, _costs(cores, flow.rates(1.0, selectivity), T2_PEAK))
+    costs = _costs(cores, flow.rates(1.0, selectivity), T2_PEAK)
+    sizes = dict(zip(((INPUT, names[0]), *flow.streams), (2_500.0, 400.0, 900.0, 800.0, 1_600.0, 300.0), strict=True))
+    kept = _memory(dict(zip(names, (120, 150, 150, 1200, 350, 500), strict=True)))
+    return Model(flow, selectivity, costs, memory=kept, row_bytes=sizes)

@@ -102,6 +102,17 @@ def learned(uses: Uses, seed: int, folds: int = 10, beyond: bool = False) -> Lea
     return Learned(network, float(uses.given.max()), beyond, error)
 
 
+def per_row(uses: Uses) -> float:
+    """Bytes per row: all that slots received, relative to the rows.
+
+    >>> per_row(Uses.of([10, 30], [1000, 3000]))
+    100.0
+    """
+    if not len(uses) or uses.given.sum() <= 0:
+        raise TopologyError("the size of rows is not known before some were received: record metrics for longer")
+    return float(uses.used.sum() / uses.given.sum())
+
+
 def relative_error(estimated: Values, real: Values) -> float:
     """Mean of |estimated - real| / real; readings of nothing are left out.
 
