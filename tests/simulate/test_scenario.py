@@ -17,6 +17,7 @@ from rheostat.cli import app
 from rheostat.elastic.policies import POLICIES, Elasticutor, Static, StreamSwitch
 from rheostat.elastic.verdicts import Limits
 from rheostat.errors import TopologyError
+from rheostat.simulate.commands import POLICY_NAMES
 from rheostat.simulate.running import Simulation
 from rheostat.simulate.scenario import Scenario, make_policy
 from rheostat.simulate.sources import KINDS, make_workload
@@ -210,6 +211,41 @@ def test_the_command_prints_figures_and_draws(tmp_path: Path) -> None:
     assert (found["scenario"], found["policy"], found["plot"]) == ("small", "static", str(plot))
     assert found["slots"] == 2.0
     assert "<svg" in plot.read_text()
+
+
+def test_help_names_every_policy() -> None:
+    assert sorted(POLICY_NAMES) == sorted(POLICIES)
+
+
+def test_a_figure_of_another_format_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL)
+    result = CliRunner().invoke(app, ["simulate", str(file), "--plot", "drawn.txt"])
+    assert result.exit_code == 2
+    assert "neither .svg nor .png" in " ".join(result.output.split())
+
+
+def test_figures_that_are_no_numbers_are_still_json(tmp_path: Path) -> None:
+    """No row leaves a job that takes longer for one than it runs."""
+    file = tmp_path / "slow.toml"
+    file.write_text(SMALL.replace("cost = 0.002", "cost = 100"))
+    result = CliRunner().invoke(app, ["simulate", str(file), "--json", "--plot", str(tmp_path / "a.svg")])
+    assert result.exit_code == 0, result.output
+
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    assert json.loads(result.stdout, parse_constant=refuse)["latency"] is None
+
+
+@pytest.mark.parametrize("module", ["rheostat.simulate.commands", "rheostat.reproduce.commands"])
+def test_commands_load_nothing_heavy_before_they_run(module: str) -> None:
+    """What the package itself loads counts for nothing here."""
+    code = f"import sys, rheostat; before = set(sys.modules); import {module}; print(*(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert not loaded & {"numba", "matplotlib", "scipy", "sklearn", "pandas"}
+    assert "rheostat.simulate.scenario" not in done.stdout
 
 
 def test_the_command_shows_decisions(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
@@ -14,7 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from rheostat.reproduce.claims import Claim, to_markdown
-from rheostat.reproduce.run import Paper, Run
+
+if TYPE_CHECKING:
+    from rheostat.reproduce.run import Paper
 
 PAPERS = ("elasticutor", "streamswitch", "elysium", "posg", "enorm")
 
@@ -48,10 +50,12 @@ def reproduce(
     """Run a paper's evaluation again: every table and figure, and which of its claims hold here."""
     if paper not in (*PAPERS, "all"):
         raise typer.BadParameter(f"choose one of {', '.join(PAPERS)} or all", param_hint="PAPER")
+    from rheostat.reproduce.run import Run  # noqa: PLC0415 - figures take long to load
+
     console = Console(stderr=as_json)
     found: dict[str, list[Claim]] = {}
     for name in PAPERS if paper == "all" else (paper,):
-        module = cast(Paper, importlib.import_module(f"rheostat.reproduce.{name}"))
+        module = cast("Paper", importlib.import_module(f"rheostat.reproduce.{name}"))
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=as_json) as progress:
             found[name] = module.reproduce(Run(reports / name, quick, seed, Bar(progress)))
@@ -86,7 +90,7 @@ def write_page(found: dict[str, list[Claim]], path: Path) -> None:
         "What the five papers measured, and what the same algorithms do here. Written by `rheostat reproduce all`.",
     ]
     for name, claims in found.items():
-        module = cast(Paper, importlib.import_module(f"rheostat.reproduce.{name}"))
+        module = cast("Paper", importlib.import_module(f"rheostat.reproduce.{name}"))
         held = sum(c.holds for c in claims)
         parts += [f"## {module.TITLE}", f"{held} of {len(claims)} claims hold.", to_markdown(claims)]
     path.write_text("\n\n".join(parts) + "\n")
