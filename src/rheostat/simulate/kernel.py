@@ -16,39 +16,12 @@ from typing import Any
 import numpy as np
 
 from rheostat.jit import compiled, inlined
+from rheostat.simulate.network import carried, sent
 from rheostat.simulate.queues import give, land, pop, push, send, take
 from rheostat.simulate.randomness import exponential, uniform
 from rheostat.simulate.records import BINS, NOBODY, World
 
 _FINEST = 1e-5  # seconds of latency in the first bin
-
-
-@inlined
-def sent(nodes: Any, totals: Any, pace: float, sender: int, taker: int, size: float, now: float) -> float:
-    """When bytes are on another node: after what waits for the sender's network and for the taker's.
-
-    A node's network is busy until what was sent in this tick, and what is left from before, has gone through. When in
-    the tick it was sent does not matter, for slots do not take turns in the order of time.
-    """
-    if sender == taker or sender == NOBODY or pace == 0.0:
-        return now
-    seconds, begin = size * pace, totals[0].tick
-    out = max(begin, nodes[sender].sends) + seconds
-    there = max(begin, nodes[taker].takes) + seconds
-    nodes[sender].sends = out
-    nodes[taker].takes = there
-    return float(max(now + seconds, out, there))
-
-
-@inlined
-def carried(nodes: Any, pace: float, sender: int, taker: int, size: float, now: float) -> float:
-    """When state is on another node, after other state on its way there."""
-    if pace == 0.0:
-        return now
-    there = max(now, nodes[sender].gives, nodes[taker].gets) + size * pace
-    nodes[sender].gives = there
-    nodes[taker].gets = there
-    return float(there)
 
 
 @inlined

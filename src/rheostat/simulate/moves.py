@@ -10,7 +10,7 @@ import numpy as np
 from rheostat.elastic.plan import OperatorPlan
 from rheostat.elastic.subspaces import subspaces_of
 from rheostat.jit import compiled
-from rheostat.simulate.kernel import carried
+from rheostat.simulate.network import carried
 from rheostat.simulate.queues import land, pop, push, take
 from rheostat.simulate.records import NOBODY, World
 
