@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.grouping import CostSketch, Estimates, FullKnowledge, Greedy, Grouping, LptGrouping, RoundRobin
+from rheostat.elastic.grouping.exchanges import evened
 from rheostat.elastic.grouping.hashing import Items
 from rheostat.elastic.grouping.sketch import Costs
 from rheostat.errors import TopologyError
@@ -55,8 +57,58 @@ def test_greedy_is_within_two_minus_one_over_k_of_the_best(costs: list[float], s
 @QUICK
 @given(COSTS, SLOTS)
 def test_longest_first_is_within_four_thirds_of_the_best(costs: list[float], slots: int) -> None:
-    chosen, _ = LptGrouping.start(exactly(costs, slots)).assign(np.arange(len(costs)))
-    assert largest(chosen.tolist(), costs, slots) <= (4 / 3 - 1 / (3 * slots)) * best(costs, slots) + 1e-9
+    """And exchanges only ever make it better."""
+    start, ideal = LptGrouping.start(exactly(costs, slots)), best(costs, slots)
+    found = []
+    for grouping in (replace(start, exchange=False), start):
+        chosen, after = grouping.assign(np.arange(len(costs)))
+        found.append(largest(chosen.tolist(), costs, slots))
+        assert after.loads.tolist() == pytest.approx(np.bincount(chosen, weights=costs, minlength=slots).tolist())
+    longest, exchanged = found
+    assert ideal - 1e-9 <= exchanged <= longest + 1e-9
+    assert longest <= (4 / 3 - 1 / (3 * slots)) * ideal + 1e-9
+
+
+@QUICK
+@given(
+    st.lists(st.integers(1, 30).map(float), min_size=1, max_size=40),
+    st.lists(st.integers(0, 60).map(float), min_size=1, max_size=4),
+    st.integers(0, 1_000),
+)
+def test_no_single_exchange_with_the_least_loaded_slot_would_help(
+    costs: list[float], backlog: list[float], seed: int
+) -> None:
+    """Wherever the tuples were before, and whatever the slots had to do before them."""
+    costs, count = sorted(costs, reverse=True), len(backlog)
+    slots = np.random.default_rng(seed).integers(0, count, len(costs))
+    loads: Costs = np.array(backlog) + np.bincount(slots, weights=costs, minlength=count)
+    busiest = max(loads[slot] for slot in slots)
+    for _ in range(40):
+        evened(slots, np.array(costs), loads)
+    assert loads.tolist() == pytest.approx((np.bincount(slots, weights=costs, minlength=count) + backlog).tolist())
+    most, least = max(loads[slot] for slot in slots), loads.min()
+    assert most <= busiest + 1e-9
+    held = [[c for c, s in zip(costs, slots.tolist(), strict=True) if s == slot] for slot in range(count)]
+    ends = [
+        (full, empty)
+        for full, load in zip(held, loads, strict=True)
+        for empty, other in zip(held, loads, strict=True)
+        if full and load == most and other == least
+    ]
+    assert any(all(not 1e-5 < i - j < most - least - 1e-5 for i in a for j in [*b, 0.0]) for a, b in ends)
+
+
+def test_what_does_not_divide_evenly_is_evened_out_by_exchanges() -> None:
+    """Seven tuples that hardly differ in two slots: four in one, but the shorter ones."""
+    costs = [33.0, 32.0, 31.0, 30.0, 29.0, 28.0, 27.0]
+    known = exactly(costs, 2)
+    longest, exchanged = (
+        largest(replace(LptGrouping.start(known), exchange=swaps).assign(np.arange(7))[0].tolist(), costs, 2)
+        for swaps in (False, True)
+    )
+    assert (longest, exchanged) == (118.0, 114.0)
+    apart = Estimates.of([known.merged, known.merged.merged([])])  # slots that might differ exchange nothing
+    assert largest(LptGrouping.start(apart).assign(np.arange(7))[0].tolist(), costs, 2) == longest
 
 
 @pytest.mark.parametrize("slots", [2, 3, 4])
@@ -74,7 +126,8 @@ def test_greedy_reaches_its_bound_where_the_longest_comes_last(slots: int) -> No
 def test_longest_first_reaches_its_bound_too(slots: int) -> None:
     """Graham's example: two each of the lengths 2k-1 down to k+1, and three of length k."""
     costs = [float(c) for c in range(2 * slots - 1, slots, -1) for _ in range(2)] + [float(slots)] * 3
-    chosen, _ = LptGrouping.start(exactly_by_value(costs, slots)).assign(np.array(costs, dtype=np.int64))
+    start, items = LptGrouping.start(exactly_by_value(costs, slots)), np.array(costs, dtype=np.int64)
+    chosen, _ = replace(start, exchange=False).assign(items)
     assert best(costs, slots) == 3 * slots
     assert largest(chosen.tolist(), costs, slots) == 4 * slots - 1
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.elastic.grouping.estimates import Estimates
+from rheostat.elastic.grouping.exchanges import evened
 from rheostat.elastic.grouping.hashing import Items, Multipliers, column, items_of
 from rheostat.elastic.grouping.sketch import Costs
 from rheostat.errors import TopologyError
@@ -121,19 +122,31 @@ class LptGrouping(Greedy):
     largest load instead of 2 - 1/slots (Graham 1969). And tuples of the same item are dealt out to all slots alike, so
     that a wrong estimate of the item adds the same to all of them, where arrival order leaves that to chance.
 
+    If items count the same in every slot, tuples are then exchanged between slots while that evens out their loads.
+
     >>> from rheostat.elastic.grouping import CostSketch
     >>> known = Estimates.of([CostSketch.empty().updated([0, 1], [3.0, 1.0])] * 2)
     >>> slots, after = LptGrouping.start(known).assign([1, 1, 1, 0])
     >>> slots.tolist(), after.loads.tolist()
     ([1, 1, 1, 0], [3.0, 3.0])
+
+    Attributes:
+        exchange: whether tuples are exchanged in the end.
     """
+
+    exchange: bool = True
 
     def assign(self, items: npt.ArrayLike) -> tuple[Slots, Self]:
         """The slot of every tuple, and the grouping that goes on after them."""
         which = items_of(items)
         order = self.estimates.longest_first(which)
-        slots = np.empty(len(which), np.int64)
-        slots[order], after = super().assign(which[order])
+        placed, after = super().assign(which[order])
+        if self.exchange and self.estimates.alike:
+            loads = after.loads.copy()
+            evened(placed, self.estimates.typical(which[order]), loads)
+            after = replace(after, loads=loads)
+        slots = np.empty_like(placed)
+        slots[order] = placed
         return slots, after
 
 

@@ -148,9 +148,9 @@ class CostSketch:
         found = _query(self._multipliers, self.cells(), items_of(items))
         return found[:, 0].astype(np.int64)
 
-    def costs(self, items: npt.ArrayLike) -> Costs:
-        """Estimated seconds of an execution of each item (Listing III.2)."""
-        found: Costs = _query(self._multipliers, self.cells(), items_of(items))[:, 1]
+    def costs(self, items: npt.ArrayLike, unseen: float | None = None) -> Costs:
+        """Estimated seconds of an execution of each item (Listing III.2); ``unseen`` as for ``cells``."""
+        found: Costs = _query(self._multipliers, self.cells(unseen), items_of(items))[:, 1]
         return found
 
     @property
