@@ -10,11 +10,16 @@ from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.run import Run
 from rheostat.reproduce.streamswitch_comparison import BASELINE, LINE, kind_of, line, listed, scatter
 from rheostat.reproduce.streamswitch_exchange import AFTERNOON, SHORT, Day, Traded, traded
-from rheostat.reproduce.streamswitch_runs import DRS, DRS_LB, STATIC, SWITCH, Bench, Outcome, words
+from rheostat.reproduce.streamswitch_runs import ASKING_LB, DRS, DRS_LB, STATIC, SWITCH, Bench, Outcome, words
 
 BOUNDS = ((1.0, 5.0), (5.0, 1.0))
-SETTINGS = ((DRS_LB, 0.4), (DRS, 0.4), (SWITCH, 0.4), (SWITCH, 0.2))
+SETTINGS = ((ASKING_LB, 0.38), (DRS_LB, 0.4), (DRS, 0.4), (SWITCH, 0.4), (SWITCH, 0.2))
 FIXED = (8, 12, 24)
+
+_LATER = (
+    "In the calm both succeed more often. At an opening it is less with T = 5 s: what is measured is a mean over T, so "
+    "fewer slots are added in the first minutes."
+)
 
 
 def reproduce(bench: Bench, before: Sequence[Traded]) -> list[Claim]:
@@ -33,7 +38,7 @@ def reproduce(bench: Bench, before: Sequence[Traded]) -> list[Claim]:
 
 def days(run: Run) -> list[Day]:
     """All runs of the figure, those that take longest first."""
-    part, settings, fixed = (SHORT, SETTINGS[3:], (8,)) if run.quick else (AFTERNOON, SETTINGS, FIXED)
+    part, settings, fixed = (SHORT, SETTINGS[4:], (8,)) if run.quick else (AFTERNOON, SETTINGS, FIXED)
     every = [*((kind, margin, 8) for kind, margin in settings), *((STATIC, 0.2, slots) for slots in fixed)]
     return [Day(k, m, n, part, bound, window, seed=run.seed) for k, m, n in every for bound, window in BOUNDS]
 
@@ -47,6 +52,11 @@ def claims(run: Run, seen: dict[tuple[float, float], list[Outcome]], base: dict[
     rows = [(f"({bound:g}, {window:g})", *line(o)) for (bound, window), each in seen.items() for o in each]
     run.table("fig17", ("bound (L, T)", *LINE), rows)
     gains = {b: [o.rate - base[o.name] for o in each if kind_of(o) == SWITCH] for b, each in seen.items()}
+    gained = all(gain > 0 for each in gains.values() for gain in each)
+    notes = (
+        "" if run.quick else "By the second session, beside the same session under (1 s, 1 s).",
+        "" if gained else _LATER,
+    )
     return [
         Claim(
             "fig17-gains",
@@ -55,8 +65,8 @@ def claims(run: Run, seen: dict[tuple[float, float], list[Outcome]], base: dict[
             "; ".join(
                 f"{_name(b)} {np.mean(each):+.2%} on average, {min(each):+.2%} at least" for b, each in gains.items()
             ),
-            all(gain > 0 for each in gains.values() for gain in each),
-            "" if run.quick else "By the second session, beside the same session under (1 s, 1 s).",
+            gained,
+            " ".join(filter(None, notes)),
         ),
         *(_outperforms(bound, outcomes) for bound, outcomes in seen.items()),
     ]

@@ -56,6 +56,12 @@ class Clip:
         return float(self.arrivals[before, 0].mean() / SPEED)
 
     @property
+    def before(self) -> float:
+        """Mean latency of the shards that move in the second before; 0 if none of their rows was done in it."""
+        latest = self.latency[(self.time > -1.0) & (self.time <= 0.0), 2]
+        return float(np.nanmean(latest)) if np.isfinite(latest).any() else 0.0
+
+    @property
     def highest(self) -> float:
         """Longest mean latency of the shards that moved, after the decision."""
         return float(np.nanmax(self.latency[self.time > 0, 2], initial=0.0))

@@ -60,10 +60,10 @@ class Part:
         return self.strata[-1][1]
 
 
-BUSY = 2400.0
+BUSY = 1200.0
 """Seconds of the second session that other choices are tried on."""
 
-WHOLE = Part(0.0, ((0.0, NOON, 1 / 2), (NOON, NOON + BUSY, 1 / 6), (NOON + BUSY, DAY, 1 / 3)))
+WHOLE = Part(0.0, ((0.0, NOON, 1 / 2), (NOON, NOON + BUSY, BUSY / DAY), (NOON + BUSY, DAY, 1 / 2 - BUSY / DAY)))
 AFTERNOON = Part(NOON - 120.0, ((NOON, DAY, 1.0),))
 EARLY = Part(NOON - 120.0, ((NOON, NOON + BUSY, 1.0),))
 SHORT = Part(NOON - 100.0, ((NOON - 80.0, NOON, 29 / 30), (NOON, NOON + 240.0, 1 / 30)))
@@ -204,7 +204,8 @@ class Traded:
     @property
     def afternoon(self) -> float:
         """The success rate of the second session, of a run of the whole day."""
-        return float((self.strata[1].mean() + 2 * self.strata[2].mean()) / 3)
+        share = BUSY / (DAY - NOON)
+        return float(share * self.strata[1].mean() + (1 - share) * self.strata[2].mean())
 
 
 def weighed(day: Day, trace: Trace, rates: list[Values]) -> Outcome:

@@ -22,7 +22,7 @@ from rheostat.elastic.diagnose import (
     slot_health,
     slot_strains,
 )
-from rheostat.elastic.drs import drs, fewest_slots
+from rheostat.elastic.drs import drs
 from rheostat.elastic.plan import Action
 from rheostat.elastic.policies import StreamSwitch
 from rheostat.elastic.readings import Readings
@@ -36,10 +36,9 @@ def published_drs(readings: Readings, limits: Limits) -> Diagnosis:
     >>> [rule(flooded, Limits(max_slots=4)).action.value for rule in (drs, published_drs)]
     ['scale out', 'nothing']
     """
-    if problem(readings):
-        return drs(readings, limits, patient=False)
-    if fewest_slots(float(readings.arrival.sum()), float(readings.service.mean()), limits).feasible:
-        return drs(readings, limits, patient=False)
+    found = drs(readings, limits, patient=False)
+    if found.feasible or found.action == Action.NOTHING:
+        return found
     worst = Health(int(slot_health(readings, limits).max()))
     return nothing(readings, worst, (f"no number of slots up to {limits.max_slots} keeps the bound: no plan",), False)
 

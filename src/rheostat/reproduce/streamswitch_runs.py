@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.elastic.plan import Action
-from rheostat.elastic.policies import Drs, Static, StreamSwitch
+from rheostat.elastic.policies import Drs, DrsLb, Static, StreamSwitch
 from rheostat.elastic.treat import Waits
 from rheostat.elastic.verdicts import Limits
 from rheostat.reproduce.run import Run
@@ -46,10 +46,11 @@ for five seconds and more (its ``migration_interval``), so the system that was m
 KINDS = (Action.SCALE_IN, Action.BALANCE, Action.SCALE_OUT)
 
 SWITCH, DRS, DRS_LB, STATIC = "Switch", "DRS", "DRS-LB", "Static"
-ASKING = "DRS+"
-"""DRS that asks for all slots under overload, beside the published one."""
+ASKING, ASKING_LB = "DRS+", "DRS-LB+"
+"""Both as they are in this package, beside the published ones: under overload they ask for all slots, and none is given
+up while rows are late."""
 
-POLICIES = {SWITCH: StreamSwitch, DRS: PublishedDrs, DRS_LB: PublishedDrsLb, ASKING: Drs}
+POLICIES = {SWITCH: StreamSwitch, DRS: PublishedDrs, DRS_LB: PublishedDrsLb, ASKING: Drs, ASKING_LB: DrsLb}
 
 _PATIENCE = 1800.0  # seconds that one run may take
 

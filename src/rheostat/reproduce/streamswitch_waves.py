@@ -2,8 +2,10 @@
 
 Rates and speeds are a tenth of the paper's. The paper does not say by what the rows are partitioned. The sources that
 were published with the system give every row its running number as key and switch NEXMark's hot keys off, so rows
-spread evenly over the shards; so they do here. The generator's own hot auctions are there to be tried: then every tenth
-row is kept of the full stream, so that they follow each other as fast as they would, with as much work for each.
+spread evenly over the shards; so they do here. They arrive at random, and every row of a query costs the same: what a
+query computes is not simulated, so without hot keys queries differ by their rates and speeds alone. The generator's own
+hot auctions are there to be tried: then every tenth row is kept of the full stream, so that they follow each other as
+fast as they would, with as much work for each.
 """
 
 from __future__ import annotations
@@ -63,6 +65,7 @@ class Wave:
         alert: the latency threshold l; ``interval``, between two examinations: delta.
         delay: seconds added to every treatment.
         factor: how fast slots of the other type are; ``share`` of new slots that are of it.
+        query: decides which keys are hot.
         hot: rows are keyed by auction, or by seller, and some are hot.
         kind: of policy; ``slots``, how many there are in the beginning, by default as many as the mean rate needs.
         seconds: after the warm-up.
@@ -94,7 +97,7 @@ class Wave:
         shape = BASE, self.amplitude, self.period, SHARDS
         if self.hot:
             return Thinned(self.query, *shape, scale=THINNED, seed=self.seed)
-        return Sinusoid(*shape, scale=THINNED, poisson=False, seed=self.seed)
+        return Sinusoid(*shape, scale=THINNED, seed=self.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,5 +199,6 @@ def treated(kind: str) -> Callable[[Ridden], float]:
 
 NOTE = (
     "Rates and speeds are a tenth of the paper's; rows spread evenly over the shards, as they do with the sources that "
-    "were published with the system."
+    "were published with the system. They arrive at random (Poisson) and all cost the same, whatever the query "
+    "computes: queries differ by rate and speed alone."
 )
