@@ -76,6 +76,7 @@ def test_loads_are_means_by_minute_and_gaps_get_the_value_before(store: MetricSt
     series = store.loads("t")
     assert (series.values.tolist(), series.start, series.step) == ([15.0, 15.0, 40.0], 0.0, 60.0)
     assert store.loads("t", until=100.0).values.tolist() == [15.0]
+    assert store.loads("t", since=5.0).values.tolist() == [20.0, 20.0, 40.0]
     assert len(store.loads("nobody")) == 0
 
 

@@ -7,10 +7,12 @@ from rheostat.reproduce.elysium_accuracy import accuracy
 from rheostat.reproduce.elysium_comparison import comparison
 from rheostat.reproduce.elysium_forecasts import forecasts
 from rheostat.reproduce.elysium_lab import prepare
+from rheostat.reproduce.elysium_latency import latencies
 from rheostat.reproduce.elysium_proactive import proactive
 from rheostat.reproduce.elysium_resources import resources
 from rheostat.reproduce.elysium_setup import parameters
 from rheostat.reproduce.elysium_steps import steps
+from rheostat.reproduce.elysium_summary import summary
 from rheostat.reproduce.elysium_together import together
 from rheostat.reproduce.run import Run
 
@@ -22,12 +24,8 @@ def reproduce(run: Run) -> list[Claim]:
     lab = prepare(run)
     claims = [*parameters(lab), *accuracy(lab)]
     found, compared = comparison(lab)
-    return [
-        *claims,
-        *compared,
-        *steps(lab, found),
-        *together(lab),
-        *proactive(lab, found),
-        *forecasts(lab),
-        *resources(lab),
-    ]
+    claims += [*compared, *latencies(lab, found), *steps(lab, found)]
+    both, shared = together(lab)
+    ahead, foreseen = proactive(lab, found)
+    summary(lab, found, ahead, both)
+    return [*claims, *shared, *foreseen, *forecasts(lab), *resources(lab)]

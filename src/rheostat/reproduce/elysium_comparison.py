@@ -1,4 +1,4 @@
-"""Joint against symbiotic scaling: the whole of ELYSIUM's Fig. 9, with the curves of Fig. 10 and 11 behind it."""
+"""Joint against symbiotic scaling, and either dimension alone (ELYSIUM's Fig. 9, and the curves of Fig. 10)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.elastic.elysium.config import Config
-from rheostat.elastic.elysium.policy import OnlyNodes, OnlyOperators, Policy
+from rheostat.elastic.elysium.policy import OnlyNodes, OnlyOperators, Policy, Static
 from rheostat.reproduce.claims import Claim
-from rheostat.reproduce.elysium_lab import PEAKS, Lab, Runs
+from rheostat.reproduce.elysium_lab import PEAKS, Lab, Runs, everything
 from rheostat.reproduce.elysium_readings import joint_readings, restart_times
 from rheostat.simulate.elysium_run import Setting
 
@@ -33,7 +33,9 @@ FIG_9 = {
     ("T2", "sine"): Printed((0.63, 30), (0.17, 22)),
     ("T2", "twitter"): Printed((0.49, 48), (0.48, 50)),
 }
+STATIC = "static, 4 nodes, 4 slots each"
 STAIR_ONLY = {
+    STATIC: (0.05, 0),
     "only operators, 2 nodes": (1.47, 50),
     "only operators, 4 nodes": (0.98, 0),
     "only nodes, 2 slots each": (1.43, 19),
@@ -44,7 +46,7 @@ Found = Mapping[Pair, Mapping[str, Runs]]
 
 
 def comparison(lab: Lab) -> tuple[Found, list[Claim]]:
-    """Fig. 9 to 11, as far as ELYSIUM is reactive and alone; the runs serve later parts as well."""
+    """Fig. 9 and 10, as far as ELYSIUM is reactive and alone; the runs serve later parts as well."""
     pairs = [*FIG_9, ("T1", "world cup")]
     found: dict[Pair, dict[str, Runs]] = {}
     for topology, name in lab.of.each("joint and symbiotic scaling", pairs):
@@ -56,7 +58,8 @@ def comparison(lab: Lab) -> tuple[Found, list[Claim]]:
             "ELYSIUM, patient": lab.runs(topology, curve, lab.elysium(patience=1)),
             "ELYSIUM, catching up": lab.runs(topology, curve, lab.elysium(catch_up=120.0)),
         }
-    claims = [*_rows(lab, found), *_totals(lab, found), *_stair(lab, found["T1", "stair"]["ELYSIUM"]), *_latency(found)]
+    found["T1", "stair"].update(_one_dimension(lab))
+    claims = [*_rows(lab, found), *_totals(lab, found), *_stair(found["T1", "stair"])]
     _draw(lab, found)
     return found, claims
 
@@ -144,81 +147,54 @@ def _totals(lab: Lab, found: Found) -> list[Claim]:
     ]
 
 
-def _stair(lab: Lab, elysium: Runs) -> list[Claim]:
-    """The rows of Fig. 9 that scale one dimension only."""
+def _one_dimension(lab: Lab) -> dict[str, Runs]:
+    """The rows of Fig. 9 for the stair that scale one dimension only, or none."""
     names = [operator.name for operator in lab.models["T1"].dataflow.operators]
     rate = float(lab.curves["stair"].values[0]) * PEAKS["T1"]
     start = lab.first({"T1": rate}).parallelism
     cases: dict[str, tuple[Policy, Config]] = {
+        STATIC: (Static(), everything(lab, "T1")),
         "only operators, 2 nodes": (OnlyOperators(lab.elysium()), Config(start, 2)),
         "only operators, 4 nodes": (OnlyOperators(lab.elysium()), Config(start, 4)),
         "only nodes, 2 slots each": (OnlyNodes(lab.estimator), Config({"T1": dict.fromkeys(names, 2)}, 2)),
         "only nodes, 4 slots each": (OnlyNodes(lab.estimator), Config({"T1": dict.fromkeys(names, 4)}, 2)),
     }
-    found = {name: lab.runs("T1", lab.curves["stair"], policy, first) for name, (policy, first) in cases.items()}
-    rows = [(n, *STAIR_ONLY[n], round(r.degradation, 3), round(100 * r.saved, 1)) for n, r in found.items()]
-    lab.of.table("fig09_stair", ("scaling", "paper degradation", "paper saved %", "degradation", "saved %"), rows)
+    return {name: lab.runs("T1", lab.curves["stair"], policy, first) for name, (policy, first) in cases.items()}
+
+
+def _stair(runs: Mapping[str, Runs]) -> list[Claim]:
+    elysium, static = runs["ELYSIUM"], runs[STATIC]
+    found = {name: runs[name] for name in STAIR_ONLY if name != STATIC}
     return [
+        Claim(
+            "fig9-static",
+            "T1, stair: without reconfigurations, all slots on all nodes hardly degrade throughput and save no node",
+            "0.05, 0 %",
+            f"{static.degradation:.3f}, {100 * static.saved:.0f} %",
+            static.degradation <= STAIR_ONLY[STATIC][0] and static.saved == 0,
+        ),
         Claim(
             "fig9-stair-dimensions",
             "T1, stair: scaling operators and nodes degrades throughput less than scaling only one of them",
-            f"0.81 against {', '.join(f'{d:.2f}' for d, _ in STAIR_ONLY.values())}",
+            f"0.81 against {', '.join(f'{STAIR_ONLY[name][0]:.2f}' for name in found)}",
             f"{elysium.degradation:.2f} against {', '.join(f'{r.degradation:.2f} ({n})' for n, r in found.items())}",
             all(elysium.degradation < r.degradation for r in found.values()),
             "with four nodes, or four slots of each, there is always enough of the other dimension, so fewer "
             "reconfigurations are needed, at the price of nodes: "
             + ", ".join(f"{100 * r.saved:.0f} % saved ({n})" for n, r in found.items()),
-        )
+        ),
     ]
 
 
-def _latency(found: Found) -> list[Claim]:
-    claims = []
-    for topology in ("T1", "T2"):
-        joint, ours = (found[topology, "sine"][side].latency for side in ("joint", "ELYSIUM"))
-        claims.append(
-            Claim(
-                f"fig11-{topology.lower()}-sine",
-                f"{topology}, sine: rows take less time with ELYSIUM than with joint scaling",
-                "drawn",
-                f"{ours:.1f} s and {joint:.1f} s on average",
-                ours < joint,
-                ""
-                if ours < joint
-                else "joint scaling runs on more nodes than the load needs, so that less waits there",
-            )
-        )
-    return claims
-
-
 def _draw(lab: Lab, found: Found) -> None:
-    drawn = [pair for pair in found if pair[1] != "step"]
-    for name, title, what in (
-        ("fig10_nodes", "Nodes over time", "nodes"),
-        ("fig11", "Latency over time", "latency (s)"),
-    ):
-        with lab.of.figure(name, title, rows=2, columns=4) as axes:
-            for number, pair in enumerate(drawn):
-                axis = axes[number // 4, number % 4]
-                for side in ("joint", "ELYSIUM"):
-                    outcome = found[pair][side].drawn
-                    if what == "nodes":
-                        axis.step(np.arange(len(outcome.nodes)), outcome.nodes, where="post", label=side)
-                    else:
-                        whole = len(outcome.latency) // 60 * 60
-                        seconds = np.nan_to_num(outcome.latency[:whole, 0]).reshape(-1, 60).mean(axis=1)
-                        axis.plot(np.arange(len(seconds)), seconds, label=side)
-                axis.set(title=" ".join(pair), xlabel="time (min)", ylabel=what)
-            axes[0, 0].legend()
-    rows = []
-    for pair, sides in found.items():
-        printed = FIG_9.get(pair)
-        for side, runs in sides.items():
-            of_paper = {"joint": printed.joint, "ELYSIUM": printed.elysium}.get(side, ("", "")) if printed else ("", "")
-            measured = (runs.degradation, 100 * runs.saved, runs.reconfigurations, runs.latency, 100 * runs.left)
-            rows.append((*pair, side, *of_paper, *(round(value, 2) for value in measured)))
-    header = ("topology", "load", "scaling", "paper degradation", "paper saved %", "degradation", "saved %")
-    lab.of.table("fig09", (*header, "reconfigurations", "latency s", "left %"), rows)
+    with lab.of.figure("fig10_nodes", "Nodes over time", rows=2, columns=4) as axes:
+        for number, pair in enumerate(pair for pair in found if pair[1] != "step"):
+            axis = axes[number // 4, number % 4]
+            for side in ("joint", "ELYSIUM"):
+                nodes = found[pair][side].drawn.nodes
+                axis.step(np.arange(len(nodes)), nodes, where="post", label=side)
+            axis.set(title=" ".join(pair), xlabel="time (min)", ylabel="nodes")
+        axes[0, 0].legend()
 
 
 def _joined(*sentences: str) -> str:

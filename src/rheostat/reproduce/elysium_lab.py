@@ -113,8 +113,8 @@ class Runs:
 
     @property
     def latency(self) -> float:
-        """Mean latency in seconds."""
-        return float(np.mean([o.mean_latency() for o in self.outcomes]))
+        """Mean latency in seconds; of several topologies, the mean of theirs."""
+        return float(np.mean([o.mean_latency(n) for o in self.outcomes for n in range(len(o.topologies))]))
 
     @property
     def left(self) -> float:

@@ -15,8 +15,8 @@ PRINTED = {"stair": (0.81, 43), "square": (1.2, 35), "twitter": (0.9, 45)}
 REACTIVE = {"stair": (0.81, 43), "square": (1.7, 35), "twitter": (0.86, 45)}
 
 
-def proactive(lab: Lab, found: Found) -> list[Claim]:
-    """Fig. 13, and how far to look ahead, which the paper leaves open."""
+def proactive(lab: Lab, found: Found) -> tuple[dict[str, Runs], list[Claim]]:
+    """Fig. 13, and how far to look ahead, which the paper leaves open; also the proactive runs by load."""
     runs: dict[str, dict[str, Runs]] = {}
     for name in lab.of.each("proactive", list(PRINTED)):
         curve = lab.curves[name]
@@ -28,7 +28,8 @@ def proactive(lab: Lab, found: Found) -> list[Claim]:
         }
     _draw(lab, runs)
     _horizons(lab)
-    return [_square(runs["square"]), *(_other(lab, name, runs[name]) for name in PRINTED if name != "square")]
+    claims = [_square(runs["square"]), *(_other(lab, name, runs[name]) for name in PRINTED if name != "square")]
+    return {name: sides["proactive"] for name, sides in runs.items()}, claims
 
 
 def _square(runs: dict[str, Runs]) -> Claim:

@@ -11,23 +11,37 @@ from rheostat.elastic.elysium.policy import Elysium
 from rheostat.elastic.forecasts.series import Values
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.elysium_lab import PEAKS, Lab, Runs
+from rheostat.reproduce.elysium_latency import by_minute, shared
 from rheostat.simulate.elysium_run import Outcome, Setting, run
 from rheostat.simulate.elysium_topologies import MOST_NODES
 from rheostat.workloads import curves
 
+PRINTED_TOGETHER = {
+    "fig12abc": ("T1 step, T2 stair", (0.80, 17)),
+    "fig12def": ("T1 sine, T2 sine", (0.46, 21)),
+}
+"""The loads in Fig. 9, the throughput degradation, and the nodes saved in per cent."""
+
 
 @dataclass(frozen=True)
 class Case:
-    """Two loads at once, and what Fig. 9 prints of them: throughput degradation, and nodes saved in per cent."""
+    """Two loads at once."""
 
     name: str
     title: str
     loads: dict[str, Values]
-    printed: tuple[float, int]
+
+    @property
+    def printed(self) -> tuple[float, int]:
+        """What the paper prints of it."""
+        return PRINTED_TOGETHER[self.name][1]
 
 
-def together(lab: Lab) -> list[Claim]:
-    """Both cases, with nodes of their own for each topology, as the paper draws them, and with shared ones."""
+def together(lab: Lab) -> tuple[dict[str, Runs], list[Claim]]:
+    """Both cases, with nodes of their own for each topology, as the paper draws them, and with shared ones.
+
+    Also gives the runs with nodes of their own, by case.
+    """
     seconds, period = 1800, 900.0
     stair = {"T1": np.full(seconds, 200.0), "T2": curves.stair(seconds, 0.1, 0.66) * PEAKS["T2"]}
     sine = {
@@ -35,16 +49,17 @@ def together(lab: Lab) -> list[Claim]:
         "T2": curves.sine(seconds, 0.15, 0.66, period) * PEAKS["T2"],
     }
     cases = (
-        Case("fig12abc", "T1 with 200 rows per second, T2 with a stair", stair, (0.80, 17)),
-        Case("fig12def", "Both with sines", sine, (0.46, 21)),
+        Case("fig12abc", "T1 with 200 rows per second, T2 with a stair", stair),
+        Case("fig12def", "Both with sines", sine),
     )
-    claims, rows = [], []
+    claims, rows, apart = [], [], {}
     for case in lab.of.each("two topologies together", cases):
         found = {
             "apart": _runs(lab, case, apart=True, emitted=False),
             "shared": _runs(lab, case, apart=False, emitted=False),
             "shared, load as emitted": _runs(lab, case, apart=False, emitted=True),
         }
+        apart[case.name] = found["apart"]
         _draw(lab, case, found["apart"].drawn)
         rows += [
             (case.name, *case.printed, n, round(r.degradation, 3), round(100 * r.saved, 1)) for n, r in found.items()
@@ -52,7 +67,7 @@ def together(lab: Lab) -> list[Claim]:
         claims += _claims(case, found)
     header = ("case", "paper degradation", "paper saved %", "nodes", "degradation", "saved %")
     lab.of.table("fig12", header, rows)
-    return claims
+    return apart, [*claims, shared(apart)]
 
 
 def _runs(lab: Lab, case: Case, apart: bool, emitted: bool) -> Runs:
@@ -113,7 +128,7 @@ def _draw(lab: Lab, case: Case, outcome: Outcome) -> None:
             slots = [sum(config.parallelism[topology].values()) for config in outcome.configs]
             axes[0, 0].step(minutes, own, where="post", label=topology)
             axes[0, 1].step(minutes, slots, where="post", label=topology)
-            latency = np.nan_to_num(outcome.latency[: len(minutes) * 60, number]).reshape(-1, 60).mean(axis=1)
+            latency = by_minute(outcome, number)
             axes[0, 2].plot(np.arange(len(latency)), latency, label=topology)
         for column, label in enumerate(("nodes", "slots", "latency (s)")):
             axes[0, column].set(xlabel="time (min)", ylabel=label)

@@ -52,6 +52,7 @@ class Monitor:
     def __post_init__(self) -> None:
         self._loads: dict[str, list[float]] = {topology: list(values) for topology, values in self.past.items()}
         self._periods = 0
+        self._read: dict[str, Series] = {}
         if self.store is not None:
             for topology, values in self.past.items():
                 self.store.record(load_readings(topology, values, self.start - self.step * len(values), self.step))
@@ -87,7 +88,13 @@ class Monitor:
     def _series(self, topology: str, now: float) -> Series:
         """The input load until now."""
         if self.store is not None:
-            return self.store.loads(topology, self.step, until=now, origin=self.start)
+            known = self._read.get(topology)
+            since = -np.inf if known is None else known.start + known.step * len(known)
+            read = self.store.loads(topology, self.step, since, now, origin=self.start)
+            if known is not None:  # what was read before does not change
+                read = Series(np.concatenate([known.values, read.values]), known.start, known.step)
+            self._read[topology] = read
+            return read
         before = len(self.past.get(topology, ()))
         return Series(np.array(self._loads[topology]), self.start - self.step * before, self.step)
 

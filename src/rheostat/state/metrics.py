@@ -119,7 +119,14 @@ class MetricStore:
         """What the slots of a node used together and what the node used, at every time."""
         return _uses(self._rows(_NODES, (resource, since, until)))
 
-    def loads(self, topology: str, step: float = 60.0, until: float = np.inf, origin: float = 0.0) -> Series:
+    def loads(
+        self,
+        topology: str,
+        step: float = 60.0,
+        since: float = -np.inf,
+        until: float = np.inf,
+        origin: float = 0.0,
+    ) -> Series:
         """Mean input load of every step of time; a step without a reading gets the value of the one before it.
 
         Args:
@@ -127,8 +134,8 @@ class MetricStore:
         """
         rows = self._rows(
             "SELECT CAST(floor((time - ?4) / ?1) AS INT), avg(rate) FROM load WHERE topology = ?2 AND time < ?3 "
-            "AND abs(rate) < 9e999 GROUP BY 1 ORDER BY 1",
-            (step, topology, until, origin),
+            "AND time >= ?5 AND abs(rate) < 9e999 GROUP BY 1 ORDER BY 1",
+            (step, topology, until, origin, since),
         )
         if not rows:
             return Series(np.zeros(0), origin, step)
