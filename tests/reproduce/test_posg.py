@@ -185,3 +185,17 @@ def test_the_speed_is_measured(run: Run) -> None:
     assert claim.ours.endswith("million/s")
     assert claim.paper == "-"
     assert TITLE.startswith("POSG")
+
+
+def test_uniform_items_get_all_streams_even_in_a_hurry(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty streams are too few to tell a gain of 4 % from chance."""
+    counted = dict[Setting, int]()
+
+    def instead(setting: Setting, seed: int, number: int) -> Trial:
+        counted[setting] = max(counted.get(setting, 0), number + seed)
+        return made_up(as_in_the_paper)(setting, seed, number)
+
+    monkeypatch.setattr(posg_sweeps, "trial", instead)
+    posg_sweeps.by_skew(run)
+    assert {setting.skew: count for setting, count in counted.items() if setting.taught}[0.0] == 100
+    assert sorted(counted.values())[-2] == 20

@@ -28,7 +28,7 @@ def sweep(run: Run, title: str, settings: Mapping[float, Setting]) -> Sweep:
 
 def _streams(run: Run, setting: Setting) -> int:
     """With uniform items, gains are small beside how much streams differ, so that more of them are needed."""
-    return 20 if run.quick and setting.skew > 0 else 100
+    return 20 if run.quick and (setting.skew > 0 or not setting.taught) else 100
 
 
 def by_skew(run: Run) -> list[Claim]:
