@@ -17,7 +17,7 @@ SETTINGS = ((ASKING_LB, 0.38), (DRS_LB, 0.4), (DRS, 0.4), (SWITCH, 0.4), (SWITCH
 FIXED = (8, 12, 24)
 
 _LATER = (
-    "In the calm both succeed more often. At an opening it is less with T = 5 s: what is measured is a mean over T, so "
+    "With T = 5 s success is higher in the calm, but lower at an opening: what is measured is a mean over T, and so "
     "fewer slots are added in the first minutes."
 )
 

@@ -8,7 +8,8 @@ barrier.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -34,18 +35,11 @@ class Samza(Continuous):
     [[0.8], [1.2]]
     """
 
-    def step(self) -> Interval:
-        """One interval."""
-        seen = super().step()
-        operators = dict(seen.observation.operators)
-        for name, observed in operators.items():
-            place = self._places[name]
-            slots = self._shards["slot"][self._span(place)] - place * self.room
-            speeds = self._slots["speed"][place * self.room : (place + 1) * self.room]
-            rows = np.bincount(slots, weights=seen.done[name], minlength=self.room)
-            useful = (rows * speeds * self.job.operators[place].cost)[: len(observed.useful)]
-            operators[name] = replace(observed, useful=useful)
-        return replace(seen, observation=replace(seen.observation, operators=operators))
+    def _interval(self, before: Any, offered: int) -> Interval:
+        rows = np.bincount(self._shards["slot"], weights=self._shards["done"], minlength=len(self._slots))
+        costs = np.repeat([operator.cost for operator in self.job.operators], self.room)
+        self._slots["useful"] = rows * self._slots["speed"] * costs
+        return super()._interval(before, offered)
 
 
 @dataclass

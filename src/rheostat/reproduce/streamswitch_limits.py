@@ -29,7 +29,8 @@ _PHASES = (
 _RELIEVED = "Here slots are relieved before much waits for them, so barriers are rarely late."
 _ROOM = (
     "Ten minutes have room for 46 treatments of 13 s, fewer than the paper has without delay, and for some 170 of "
-    "those that take 2.5 s here, with the rest of a second; far fewer are made, so a longer one is in no other's way."
+    "those that take 2.5 s here, with the rest of a second; far fewer are made, so a longer one is in no other's way. "
+    "What waits for it makes slots late, and more treatments balance them."
 )
 
 Found = Mapping[str, Sequence[Ridden]]
