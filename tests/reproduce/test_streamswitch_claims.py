@@ -68,14 +68,29 @@ def test_the_comparison_is_lost_to_a_rival_with_fewer_slots(tmp_path: Path) -> N
     assert not lost["fig5-equal"]
     assert lost["fig5-above-drs+"]
     assert not lost["fig5-above-drs-lb+"]
+    every = [Traded(o, [o.success] * 3) for o in [*ours, *worse, result("DRS-LB+(0.4)", 0.975, 8.4)]]
+    beside = [every[-1], every[0]] * 2
+    claims = streamswitch_comparison.claims(Run(tmp_path), every, beside)
+    note = next(claim.note for claim in claims if claim.id == "fig5-equal")
+    assert "As good with no more slots: DRS-LB+(0.4) 97.50% with 8.40." in note
+    assert "after the second opening it is Switch(0.2) 97.00% and DRS-LB+(0.4) 97.50%; without rest" in note
     assert (tmp_path / "fig05.svg").exists()
 
 
 def test_other_bounds_are_judged_beside_the_first(tmp_path: Path) -> None:
     runs = [result("Switch(0.2)", 0.97, 8.4), result("Static(8)", 0.8, 8.0)]
-    seen = {(1.0, 5.0): runs, (5.0, 1.0): [*runs, result("DRS(0.4)", 0.98, 8.0)]}
+    plus = result("DRS-LB+(0.38)", 0.98, 8.0)
+    seen = {(1.0, 5.0): [*runs, plus], (5.0, 1.0): [*runs, result("DRS(0.4)", 0.98, 8.0)]}
     found = by_id(streamswitch_bounds.claims(Run(tmp_path), seen, {"Switch(0.2)": 0.96}))
-    assert found == {"fig17-gains": True, "fig17-1-5": True, "fig17-5-1": False}
+    assert found == {
+        "fig17-gains": True,
+        "fig17-1-5-published": True,
+        "fig17-1-5": False,
+        "fig17-5-1-published": False,
+        "fig17-5-1": False,
+    }
+    found = by_id(streamswitch_bounds.claims(Run(tmp_path), dict.fromkeys(seen, runs), {"Switch(0.2)": 0.96}))
+    assert all(found.values())
     found = by_id(streamswitch_bounds.claims(Run(tmp_path), seen, {"Switch(0.2)": 0.98}))
     assert not found["fig17-gains"]
 

@@ -42,11 +42,13 @@ _PLUS = (
     "DRS+ and DRS-LB+ are DRS and DRS-LB without two traps of the published ones: under overload they ask for all "
     "slots, where those have no plan, and they give up no slot while rows are late."
 )
-_POOLED = (
+POOLED = (
     "M/M/k takes all slots for one queue and asks for fewer of them in the calm, so with as many slots on average "
     "DRS-LB+ has a wider margin, and what an opening leaves behind is worked off with the margin: to StreamSwitch a "
     "slot is severe only if more arrives than it can serve, whatever waits."
 )
+"""Why the strongest rival does as well."""
+
 _MOVED = "A shard that moves waits while two slots stand still, and those of fixed slots never do. "
 _SHORT = (
     "A quick run has eighty seconds of calm, in which fixed slots keep the bound for every shard; at its opening they "
@@ -87,6 +89,12 @@ def claims(run: Run, runs: Sequence[Traded], beside: Sequence[Traded] = ()) -> l
     above = [o for o in found if kind_of(o) != SWITCH and o.slots <= ours.slots and o.rate >= ours.rate]
     beaten = [o for o in above if kind_of(o) in PUBLISHED]
     curve = sorted((o for o in found if kind_of(o) == SWITCH), key=lambda o: o.name)
+    notes = (
+        listed("As good with no more slots: ", above),
+        _PLUS,
+        POOLED if ASKING_LB in map(kind_of, above) else "",
+        _otherwise(beside, runs),
+    )
     quick = _QUICK if run.quick else ""
     return [
         Claim(
@@ -105,7 +113,7 @@ def claims(run: Run, runs: Sequence[Traded], beside: Sequence[Traded] = ()) -> l
             "much higher success rates using comparable resources",
             "; ".join(map(words, (ours, *published.values()))),
             not beaten,
-            " ".join(filter(None, (listed("As good with no more slots: ", beaten), _otherwise(beside, runs)))),
+            listed("As good with no more slots: ", beaten),
         ),
         Claim(
             "fig5-equal",
@@ -113,16 +121,7 @@ def claims(run: Run, runs: Sequence[Traded], beside: Sequence[Traded] = ()) -> l
             "much higher success rates using comparable resources",
             "; ".join(map(words, (ours, *rivals.values()))),
             not above,
-            " ".join(
-                filter(
-                    None,
-                    (
-                        listed("As good with no more slots: ", above),
-                        _PLUS,
-                        _POOLED if ASKING_LB in map(kind_of, above) else "",
-                    ),
-                )
-            ),
+            " ".join(filter(None, notes)),
         ),
         *(claim for kind in rivals for claim in _outdone(kind, found)),
         Claim(
@@ -184,7 +183,7 @@ def _outdone(kind: str, found: Sequence[Outcome]) -> list[Claim]:
         return []
     notes = (
         listed("Not above ", missed),
-        _POOLED if missed and kind == ASKING_LB else "",
+        POOLED if missed and kind == ASKING_LB else "",
         listed("Left out, with fewer slots than ours: ", fewer),
     )
     claim = Claim(
