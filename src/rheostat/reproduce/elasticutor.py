@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from rheostat.reproduce import elasticutor_exchange, elasticutor_internet, elasticutor_micro, elasticutor_scaling
+from rheostat.reproduce import (
+    elasticutor_exchange,
+    elasticutor_growth,
+    elasticutor_internet,
+    elasticutor_micro,
+    elasticutor_moves,
+    elasticutor_parameters,
+    elasticutor_scaling,
+)
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.run import Run
+from rheostat.reproduce.streamswitch_runs import bench
 
 TITLE = "Elasticutor"
 
@@ -13,14 +22,14 @@ def reproduce(run: Run) -> list[Claim]:
     """Every figure and table of the evaluation, in the paper's order, and one decision at a larger scale."""
     parts = (
         elasticutor_micro.dynamics,
-        elasticutor_micro.reassignment,
+        elasticutor_moves.reassignment,
         elasticutor_scaling.data_intensity,
         elasticutor_scaling.operational_cost,
-        elasticutor_scaling.parameters,
+        elasticutor_parameters.parameters,
         elasticutor_exchange.popular,
         elasticutor_exchange.comparison,
-        elasticutor_exchange.scalability,
-        elasticutor_internet.decisions,
-        elasticutor_internet.speed,
+        elasticutor_growth.scalability,
     )
-    return [claim for part in parts for claim in part(run)]
+    with bench(run) as place:
+        claims = [claim for part in parts for claim in part(place)]
+    return [*claims, *elasticutor_internet.decisions(run), *elasticutor_internet.speed(run)]

@@ -1,77 +1,104 @@
-"""Elasticutor sections 5.2 and 5.3: one executor on many cores; numbers of executors and shards (figures 10 to 13)."""
+"""Elasticutor section 5.2: one executor on many cores (figures 10 to 12)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rheostat.elastic.policies import Elasticutor, ResourceCentric, Static
+from rheostat.elastic.policies import Elasticutor
 from rheostat.reproduce.claims import Claim
-from rheostat.reproduce.elasticutor_runs import CORES, MicroRun
+from rheostat.reproduce.elasticutor_runs import CORES, SHARDS, MicroRun
 from rheostat.reproduce.run import Run
+from rheostat.reproduce.streamswitch_runs import Bench
 from rheostat.simulate.trace import quantile
-
-SHARDS = 8192
-"""Of a single executor: as many as an operator has otherwise."""
 
 
 @dataclass(frozen=True)
 class Scaled:
-    """What one executor did with so many cores."""
+    """What one executor did with so many cores, in the second half of a run.
+
+    Attributes:
+        throughput: rows per second; ``p99``, seconds that 99 in 100 of them took at most.
+        moves: shards that changed their node, per shuffle; ``transfer``, seconds that their state took, with the wait
+            for other state on its way.
+    """
 
     throughput: float
-    p99: float
+    p99: float = float("nan")
+    moves: float = 0.0
+    transfer: float = 0.0
 
 
-def one_executor(
-    cores: int,
-    seed: int,
-    seconds: float,
-    cost: float = 1e-3,
-    size: float = 128.0,
-    state: float = 32e3,
-    omega: float = 0.0,
-    load: float = 1.3,
-) -> Scaled:
+@dataclass(frozen=True)
+class One:
     """One executor that has all cores of a cluster of that size, and its home on the first node."""
-    nodes = max(1, cores // CORES)
-    run = MicroRun(
-        Elasticutor.published(),
-        nodes,
-        omega,
-        seconds,
-        executors=1,
-        shards=SHARDS,
-        cost=cost,
-        size=size,
-        state=state,
-        cores=min(cores, CORES),
-        seed=seed,
-        warm_up=seconds / 2,
-        load=load,
-        patience=0.0 if load > 1 else 1.0,
-        spread=True,
-    )
-    trace = run.trace()
-    return Scaled(trace.mean_throughput(seconds / 2), quantile(trace.bins[0], 0.99))
+
+    cores: int
+    seed: int
+    seconds: float
+    cost: float = 1e-3
+    size: float = 128.0
+    state: float = 32e3
+    omega: float = 0.0
+    load: float = 1.3
+
+    def scaled(self) -> Scaled:
+        """Run it."""
+        half = self.seconds / 2
+        run = MicroRun(
+            Elasticutor.published(),
+            max(1, self.cores // CORES),
+            self.omega,
+            self.seconds,
+            executors=1,
+            shards=SHARDS,
+            cost=self.cost,
+            size=self.size,
+            state=self.state,
+            cores=min(self.cores, CORES),
+            seed=self.seed,
+            warm_up=half,
+            load=self.load,
+            patience=0.0 if self.load > 1 else 1.0,
+            spread=True,
+        )
+        trace = run.trace()
+        after = trace.after(half)
+        moved = float((trace.migrated[after] * trace.seconds[after]).sum()) / self.state
+        shuffles = self.seconds * self.omega // 60 - half * self.omega // 60
+        spent = trace.moved["far_seconds"] - trace.moved["far_sync_seconds"]
+        return Scaled(
+            trace.mean_throughput(half),
+            quantile(trace.bins[0], 0.99),
+            moved / max(shuffles, 1.0),
+            spent / max(trace.moved["far_moves"], 1.0),
+        )
 
 
-def data_intensity(run: Run) -> list[Claim]:
+Found = Mapping[tuple[str, float, int], Scaled]
+"""By what varies, cost or size of a row, its value, and cores."""
+
+
+def data_intensity(bench: Bench) -> list[Claim]:
     """Figures 10 and 11: throughput and latency of one executor, by cost of a row and by its size."""
+    run = bench.run
     counts = (1, 8, 64) if run.quick else (1, 2, 4, 8, 16, 32, 64, 128, 256)
     costs = (1e-3, 1e-5) if run.quick else (1e-2, 1e-3, 1e-4, 1e-5)
     sizes = (128.0, 8192.0) if run.quick else (128.0, 512.0, 2048.0, 8192.0)
-    cases = [("cost", c, n) for c in costs for n in counts] + [("size", s, n) for s in sizes for n in counts]
-    found: dict[tuple[str, float, int], Scaled] = {}
-    for kind, value, cores in run.each("figures 10 and 11: one executor", cases):
-        if kind == "size" and value == 128.0:
-            found[kind, value, cores] = found["cost", 1e-3, cores]
-            continue
-        seconds = 2.5 if run.quick else 4.0 if kind == "cost" and value < 1e-3 else 8.0
-        more = {"cost": value} if kind == "cost" else {"size": value}
+    cases = [("cost", c, n) for c in costs for n in counts] + [("size", s, n) for s in sizes[1:] for n in counts]
+    ones = []
+    for kind, value, cores in cases:
+        seconds = 1.5 if run.quick else 4.0 if kind == "cost" and value < 1e-3 else 8.0
+        cost, size = (value, 128.0) if kind == "cost" else (1e-3, value)
         # Throughput with all that goes through; latency with what the cores could do by themselves.
-        through = one_executor(cores, run.seed, seconds, **more).throughput
-        found[kind, value, cores] = Scaled(through, one_executor(cores, run.seed, seconds, load=0.7, **more).p99)
+        ones += [One(cores, run.seed, seconds, cost, size, load=load) for load in (1.3, 0.7)]
+    done = bench.each("figures 10 and 11: one executor", One.scaled, ones)
+    found = {c: Scaled(a.throughput, b.p99) for c, a, b in zip(cases, done[::2], done[1::2], strict=True)}
+    found |= {("size", sizes[0], n): found["cost", 1e-3, n] for n in counts}
+    rows = [(kind, value, n, round(s.throughput), round(s.p99 * 1e3, 3)) for (kind, value, n), s in found.items()]
+    header = ("what varies", "seconds or bytes a row", "cores", "rows per second", "p99 ms")
     for name, title, scale in (("fig10", "Throughput", "thousand rows/s"), ("fig11", "99 in 100 rows", "ms at most")):
+        run.table(name, header, rows)
         with run.figure(name, f"{title} of one executor as it scales out", columns=2) as axes:
             for column, (kind, values) in enumerate((("cost", costs), ("size", sizes))):
                 for value in values:
@@ -81,7 +108,11 @@ def data_intensity(run: Run) -> list[Claim]:
                     axes[0, column].plot(counts, drawn, marker="o", label=label)
                 axes[0, column].set(xlabel="cores", ylabel=scale, xscale="log", yscale="log")
                 axes[0, column].legend(fontsize=7)
-    most = counts[-1]
+    return judged_intensity(found, counts[-1])
+
+
+def judged_intensity(found: Found, most: int) -> list[Claim]:
+    """What the section says of figures 10 and 11, of what was measured."""
     usual, large, cheap = found["cost", 1e-3, most], found["size", 8192.0, most], found["cost", 1e-5, most]
     efficiency = usual.throughput / found["cost", 1e-3, 1].throughput / most
     gains = {
@@ -125,26 +156,28 @@ def data_intensity(run: Run) -> list[Claim]:
     ]
 
 
-def operational_cost(run: Run) -> list[Claim]:
+def operational_cost(bench: Bench) -> list[Claim]:
     """Figure 12: one executor with much state, while keys shift."""
-    counts = (8, 64) if run.quick else (8, 16, 32, 64, 128, 256)
+    run = bench.run
+    counts = (8, 32) if run.quick else (8, 16, 32, 64, 128, 256)
     states = (32e3, 32e6) if run.quick else (32e3, 320e3, 3.2e6, 32e6)
-    seconds = 50.0 if run.quick else 80.0
-    found: dict[tuple[int, float, int], float] = {}
+    seconds = 40.0 if run.quick else 80.0
     cases = [(omega, state, cores) for omega in (2, 16) for state in states for cores in counts]
-    for omega, state, cores in run.each("figure 12: state and shifts", cases):
-        found[omega, state, cores] = one_executor(cores, run.seed, seconds, state=state, omega=omega).throughput
-    with run.figure("fig12", "Throughput of one executor by state of a shard", columns=2) as axes:
-        for column, omega in enumerate((2, 16)):
-            for state in states:
-                drawn = [found[omega, state, n] / 1e3 for n in counts]
-                axes[0, column].plot(counts, drawn, marker="o", label=f"{state / 1e3:g} KB a shard")
-            axes[0, column].set(xlabel="cores", ylabel="thousand rows/s", xscale="log", yscale="log")
-            axes[0, column].set_title(f"{omega} shuffles a minute", fontsize=9)
-            axes[0, column].legend(fontsize=7)
-    most = counts[-1]
-    small = min(found[o, s, most] / found[o, states[0], most] for o in (2, 16) for s in states[:-1])
-    large = {omega: found[omega, states[-1], most] / found[omega, states[0], most] for omega in (2, 16)}
+    ones = [One(cores, run.seed, seconds, state=state, omega=omega) for omega, state, cores in cases]
+    found = dict(zip(cases, bench.each("figure 12: state and shifts", One.scaled, ones), strict=True))
+    _draw_cost(run, found, states, counts)
+    rows = [(*case, round(s.throughput), round(s.moves, 1), round(s.transfer, 4)) for case, s in found.items()]
+    header = ("shuffles per minute", "bytes of a shard", "cores", "rows per second")
+    run.table("fig12", (*header, "shards between nodes per shuffle", "transfer s"), rows)
+    return judged_cost(found, states, counts[-1])
+
+
+def judged_cost(found: Mapping[tuple[int, float, int], Scaled], states: tuple[float, ...], most: int) -> list[Claim]:
+    """What the section says of figure 12, of what was measured."""
+    rows = {case: scaled.throughput for case, scaled in found.items()}
+    small = min(rows[o, s, most] / rows[o, states[0], most] for o in (2, 16) for s in states[:-1])
+    large = {omega: rows[omega, states[-1], most] / rows[omega, states[0], most] for omega in (2, 16)}
+    slow, fast = found[2, states[-1], most], found[16, states[-1], most]
     return [
         Claim(
             "fig12-small",
@@ -159,82 +192,23 @@ def operational_cost(run: Run) -> list[Claim]:
             "decreases considerably",
             f"{large[2]:.0%} of the throughput with 32 KB at 2 shuffles a minute, {large[16]:.0%} at 16",
             large[2] < 0.9 and large[16] < large[2],
+            f"Balancing moves few of the {SHARDS} shards, {slow.moves:.0f} per shuffle at 2 a minute and "
+            f"{fast.moves:.0f} at 16, each for {slow.transfer:.1f} and {fast.transfer:.1f} s with the wait for the "
+            "others; meanwhile the rest goes on until rows held for these fill up. So a shuffle costs a few seconds, "
+            "of 30 at 2 a minute and of 4 at 16. State and rows do not share the network here, but rows would take no "
+            "more than a fifth of it even at the executor's home.",
         ),
     ]
 
 
-def parameters(run: Run) -> list[Claim]:
-    """Figure 13: numbers of executors (y) and shards (z) under three workloads."""
-    nodes = 8 if run.quick else 32
-    full = nodes * CORES
-    ys = (1, nodes, full) if run.quick else (1, 8, 32, 128, 256)
-    zs = (4, 256) if run.quick else (1, 4, 16, 64, 256, 1024)
-    loads = {"default": (128.0, 2.0), "data-intensive": (8192.0, 2.0), "highly dynamic": (128.0, 16.0)}
-    seconds, warm_up = (14.0, 7.0) if run.quick else (40.0, 10.0)
-    found: dict[tuple[str, int, int], float] = {}
-    others: dict[tuple[str, str], float] = {}
-    cases: list[tuple[str, int, int]] = [(w, y, z) for w in loads for y in ys for z in zs if y * z <= 32_768]
-    cases += [(w, 0, place) for w in loads for place in range(2)]
-    for workload, y, z in run.each("figure 13: executors and shards", cases):
-        size, omega = loads[workload]
-        if y == 0:
-            policy = (Static(), ResourceCentric.published())[z]
-            each = MicroRun(policy, nodes, omega, seconds, warm_up, size=size, seed=run.seed)
-            others[workload, ("static", "resource-centric")[z]] = each.trace().mean_throughput(warm_up)
-        else:
-            each = MicroRun(Elasticutor.published(), nodes, omega, seconds, warm_up, y, z, size=size, seed=run.seed)
-            found[workload, y, z] = each.trace().mean_throughput(warm_up)
-    with run.figure("fig13", "Throughput by executors and shards per executor", columns=3) as axes:
-        for column, workload in enumerate(loads):
-            for y in ys:
-                drawn = [(z, found[workload, y, z] / 1e3) for z in zs if (workload, y, z) in found]
-                axes[0, column].plot(*zip(*drawn, strict=True), marker="o", label=f"{y} executors")
-            for name in ("static", "resource-centric"):
-                axes[0, column].axhline(others[workload, name] / 1e3, ls="--", lw=0.9, color="#777777")
-                axes[0, column].annotate(name, (zs[0], others[workload, name] / 1e3), fontsize=7)
-            axes[0, column].set(xlabel="shards per executor", ylabel="thousand rows/s", xscale="log", ylim=(0, None))
-            axes[0, column].set_title(workload, fontsize=9)
+def _draw_cost(
+    run: Run, found: Mapping[tuple[int, float, int], Scaled], states: tuple[float, ...], counts: tuple[int, ...]
+) -> None:
+    with run.figure("fig12", "Throughput of one executor by state of a shard", columns=2) as axes:
+        for column, omega in enumerate((2, 16)):
+            for state in states:
+                drawn = [found[omega, state, n].throughput / 1e3 for n in counts]
+                axes[0, column].plot(counts, drawn, marker="o", label=f"{state / 1e3:g} KB a shard")
+            axes[0, column].set(xlabel="cores", ylabel="thousand rows/s", xscale="log", yscale="log")
+            axes[0, column].set_title(f"{omega} shuffles a minute", fontsize=9)
             axes[0, column].legend(fontsize=7)
-    few, many, per_node = zs[0], zs[-1] if run.quick else 256, nodes if run.quick else 32
-    shards = min(found["default", y, many] / found["default", y, few] for y in ys[:-1])
-    static = found["default", full, max(z for z in zs if ("default", full, z) in found)] / others["default", "static"]
-    single = found["data-intensive", 1, many] / found["default", 1, many]
-    robust = min(found[w, per_node, many] / max(found[w, y, many] for y in ys if (w, y, many) in found) for w in loads)
-    lost = {y: 1 - found["highly dynamic", y, many] / found["default", y, many] for y in (1, per_node)}
-    return [
-        Claim(
-            "fig13-shards",
-            "more shards give more throughput",
-            "generally increases",
-            f"{shards:.2f} x from {few} to {many} shards, at least",
-            shards > 1,
-        ),
-        Claim(
-            "fig13-static",
-            "with as many executors as cores Elasticutor is no better than the static approach",
-            "downgraded to the static approach",
-            f"{static:.2f} x",
-            0.75 <= static <= 1.25,
-        ),
-        Claim(
-            "fig13-intensive",
-            "a single executor loses most of its throughput when rows have 8 KB",
-            "drops severely",
-            f"{single:.0%} of the throughput with 128 bytes",
-            single < 0.5,
-        ),
-        Claim(
-            "fig13-dynamic",
-            "shifting keys cost a single executor more than one executor per node",
-            "much greater for few executors",
-            f"{lost[1]:.1%} and {lost[per_node]:.1%}",
-            lost[1] > lost[per_node],
-        ),
-        Claim(
-            "fig13-robust",
-            "one executor per node does well under all three workloads",
-            "robust",
-            f"{robust:.0%} of the best, at least",
-            robust >= 0.8,
-        ),
-    ]
