@@ -235,6 +235,9 @@ def test_what_is_said_of_the_exchange() -> None:
         "20 x static, 22 x resource-centric; as published 2.00 x static, 2.20 x resource-centric"
     )
     assert claims["table2-state"].ours == "4.00 against 1.00 MB/s (4.0 x); as published 1.00 against 2.00 MB/s (0.5 x)"
+    anywhere = {"elasticutor, our rules, shards to any node": reached(185.0, 0.05, 1.25e6)}
+    (noted,) = (c.note for c in elasticutor_exchange.judged(found | anywhere) if c.id == "table2-state")
+    assert noted.endswith("it is 4.00 against 1.25 MB/s (3.2 x).")
     found["elasticutor, our rules"] = reached(179.0, 0.2, 2e6, 13e6)
     assert [c.id for c in elasticutor_exchange.judged(found) if c.holds] == ["fig16-naive"]
 

@@ -18,7 +18,7 @@ from rheostat.workloads.market import SaturatedMarket
 
 STATIC, CENTRIC, NAIVE, ELASTIC = "static", "resource-centric", "naive-ec", "elasticutor"
 OURS_CENTRIC, OURS_NAIVE, OURS = f"{CENTRIC}, our rules", f"{NAIVE}, our rules", f"{ELASTIC}, our rules"
-TIGHT = f"{ELASTIC}, T_max 1.5 ms"
+TIGHT, ANYWHERE = f"{ELASTIC}, T_max 1.5 ms", f"{OURS}, shards to any node"
 
 APPROACHES: dict[str, Policy] = {
     STATIC: Static(),
@@ -29,6 +29,7 @@ APPROACHES: dict[str, Policy] = {
     OURS_NAIVE: replace(Elasticutor.naive(), threshold=EVEN),
     OURS: Elasticutor(threshold=EVEN),
     TIGHT: Elasticutor.published(0.0015),
+    ANYWHERE: Elasticutor(threshold=EVEN, nearby=1.0),
 }
 
 _RULES = (
@@ -78,7 +79,8 @@ def comparison(bench: Bench) -> list[Claim]:
     """Figure 16 and table 2: throughput and latency of four approaches, and what the placement saves."""
     run = bench.run
     seconds, warm_up = (9.0, 3.0) if run.quick else (60.0, 10.0)
-    cases = [(name, *FULL) for name in APPROACHES if name != TIGHT] + [(name, *USUAL) for name in APPROACHES]
+    cases = [(name, *FULL) for name in APPROACHES if name != TIGHT]
+    cases += [(name, *USUAL) for name in APPROACHES if name != ANYWHERE]
     if run.quick:  # what the claims compare
         cases = [c for c in cases if c[0] in (STATIC, CENTRIC, OURS) or c[:2] == (OURS_NAIVE, FULL[0])]
     spans = [6.0 if run.quick and load < 1 else seconds for _, load, _ in cases]
@@ -185,7 +187,9 @@ def judged(found: Mapping[str, Reached]) -> list[Claim]:
             "; as published ".join(_less(*pair) for pair in state),
             state[0][0] >= 3 * state[0][1],
             "Judged with our rules in both. As published both decide anew every half second, and cores go to and fro "
-            "with every reading; ours stay where they are nearly good enough.",
+            "with every reading; ours stay where they are nearly good enough. By the paper's cost, which spreads state "
+            "evenly over cores, Algorithm 1 as printed moves less than naive placement too; what really moves is a "
+            "tenth of that, the few busy shards that balancing picks." + _anywhere(found),
         ),
         Claim(
             "table2-remote",
@@ -218,6 +222,14 @@ def _with_ours(found: Mapping[str, Reached], what: str) -> str:
     other, mine = getattr(found[OURS_CENTRIC], what), getattr(found[OURS], what)
     ratio = mine / other if what == "orders" else other / mine
     return f" With our rules in both, and 1.2 for the other, {_ratios([ratio], ['resource-centric'])}."
+
+
+def _anywhere(found: Mapping[str, Reached]) -> str:
+    """What is left without the rule that shards stay on their node, which naive-EC has not; nothing in a quick run."""
+    if ANYWHERE not in found:
+        return ""
+    pair = found[OURS_NAIVE].state / 1e6, found[ANYWHERE].state / 1e6
+    return f" In naive-EC shards go to any node; if they do in Elasticutor as well, it is {_less(*pair)}."
 
 
 def _tight(found: Mapping[str, Reached]) -> str:

@@ -26,14 +26,15 @@ def dynamics(bench: Bench) -> list[Claim]:
     """Figures 6 and 7: throughput and latency over the number of shuffles a minute."""
     run = bench.run
     omegas = (0, 2, 16) if run.quick else (0, 1, 2, 4, 8, 16)
-    seconds, warm_up = (22.0, 12.0) if run.quick else (110.0, 20.0)
+    seconds, warm_up = (20.0, 12.0) if run.quick else (110.0, 20.0)
     approaches = policies() if run.quick else {**policies(), **OURS}
     cases = [(name, omega, FULL) for name in approaches for omega in omegas]
     cases += [(name, omega, USUAL) for name in approaches for omega in ((16,) if run.quick else omegas)]
     runs = []
     for name, omega, (load, patience) in cases:
         # The first shuffle of two a minute is after 30 s.
-        span = 18.0 if run.quick and load < 1 else max(seconds, 40.0) if omega == 2 else seconds
+        span = max(seconds, 38.0) if omega == 2 else seconds
+        span = span if load > 1 else 18.0 if run.quick else 65.0
         each = MicroRun(approaches[name], omega=omega, seconds=span, warm_up=warm_up, load=load, patience=patience)
         runs.append(replace(each, seed=run.seed))
     done = bench.each("figures 6 and 7: shuffled keys", MicroRun.trace, runs)
