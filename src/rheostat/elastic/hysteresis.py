@@ -1,6 +1,7 @@
 """When things stay as they are, although the model would now have them otherwise.
 
-What is measured wavers, and every change costs. The papers have no such rules; without them cores and shards go to and fro.
+What is measured wavers, and every change costs. The papers have no such rules; without them cores and shards go to and
+fro.
 """
 
 from __future__ import annotations
