@@ -56,7 +56,7 @@ class Board:
 
         If a data-intensive executor finds no core at home, the paper doubles the threshold for all and starts again.
         Here only that executor goes elsewhere: those before it have their cores at home already, and those after it
-        still try.
+        still try. ``printed`` does as the paper.
         """
         takers = np.flatnonzero(self.total < self.wanted)
         if not len(takers):

@@ -131,7 +131,7 @@ def _draw(run: Run, traces: Mapping[tuple[str, float], Trace], found: Mapping[st
         for column, label in enumerate(("state (MB/s)", "remote data (MB/s)")):
             heights = [(found[n].remote if column else found[n].state) / 1e6 for n in names]
             bars = axes[0, column].bar(range(len(names)), heights)
-            axes[0, column].bar_label(bars, fmt="%.2g", fontsize=7)
+            axes[0, column].bar_label(bars, fmt="%.3g", fontsize=7)
             axes[0, column].set_xticks(range(len(names)), [n.replace(", ", ",\n") for n in names], fontsize=7)
             axes[0, column].set(ylabel=label)
 

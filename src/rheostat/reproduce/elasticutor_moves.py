@@ -18,6 +18,7 @@ from rheostat.simulate.running import Simulation
 
 ELASTIC, CENTRIC = "elasticutor", "resource-centric"
 UPSTREAM, STATE = Costs().upstream, 32e3
+MARKS = {ELASTIC: "s", CENTRIC: "D"}
 BUSY, CALM = 0.6, 0.3
 """Load of the cores while shards move, and a lower one beside it. The paper prints none."""
 
@@ -204,14 +205,16 @@ def _draw(run: Run, found: Found, upstream: Sequence[int], sizes: Sequence[float
             axes[0, 0].plot(upstream, waits, marker="o", label=name)
             seen = [found[name, UPSTREAM, s, BUSY] for s in sizes]
             kilobytes = np.array(sizes) / 1e3
-            axes[0, 1].plot(kilobytes, [m.far_state * 1e3 for m in seen], marker="o", label=f"{name}, between nodes")
-            near = [m.state * 1e3 for m in seen]
-            axes[0, 1].plot(kilobytes, near, marker="x", ls="--", label=f"{name}, in a node")
+            far, near = [m.far_state * 1e3 for m in seen], [m.state * 1e3 for m in seen]
+            (line,) = axes[0, 1].plot(kilobytes, far, marker="o", label=f"{name}, between nodes")
+            style = {"marker": MARKS[name], "ls": "--", "color": line.get_color(), "fillstyle": "none"}
+            axes[0, 1].plot(kilobytes, near, label=f"{name}, in a node", **style)
         axes[0, 0].set(xlabel="upstream executors", ylabel="synchronisation (ms)", xscale="log", yscale="log")
         axes[0, 1].set(xlabel="state of a shard (KB)", ylabel="migration (ms)", xscale="log")
         axes[0, 1].set_yscale("symlog", linthresh=0.1)  # nothing at all, inside a node
+        axes[0, 1].set_ylim(bottom=-0.05)
         axes[0, 0].legend()
-        axes[0, 1].legend(fontsize=7)
+        axes[0, 1].legend(fontsize=7, loc="upper left")
 
 
 def _seconds(value: float) -> str:
