@@ -25,7 +25,7 @@ from rheostat.reproduce.elasticutor_moves import Moves, moves
 from rheostat.reproduce.elasticutor_runs import ExchangeRun, MicroRun, orders
 from rheostat.reproduce.elasticutor_scaling import One, Scaled
 from rheostat.reproduce.run import Run
-from rheostat.reproduce.streamswitch_runs import Bench
+from rheostat.reproduce.side_by_side import Bench
 
 FIGURES = [f"fig{number:02}" for number in (6, 7, 8, 9, 10, 11, 12, 13, 15, 16)] + ["table2", "table3"]
 

@@ -21,22 +21,14 @@ from rheostat.reproduce import (
     streamswitch_runs,
 )
 from rheostat.reproduce.run import Run
+from rheostat.reproduce.side_by_side import Bench, bench
 from rheostat.reproduce.streamswitch_bursts import Restless, _wander
 from rheostat.reproduce.streamswitch_clips import Watched, watched
 from rheostat.reproduce.streamswitch_engines import Flink, Samza
 from rheostat.reproduce.streamswitch_exchange import NAME, Day, Part, simulated, state, traded, weighed
 from rheostat.reproduce.streamswitch_path import COUNT, SPLIT, Words, counted
 from rheostat.reproduce.streamswitch_rivals import published_drs, published_drs_lb
-from rheostat.reproduce.streamswitch_runs import (
-    ASKING,
-    ASKING_LB,
-    DRS,
-    DRS_LB,
-    STATIC,
-    SWITCH,
-    Bench,
-    bench,
-)
+from rheostat.reproduce.streamswitch_runs import ASKING, ASKING_LB, DRS, DRS_LB, STATIC, SWITCH
 from rheostat.reproduce.streamswitch_waves import Wave, ride
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.workloads.arrivals import Constant

@@ -12,7 +12,7 @@ from rheostat.elastic.policy import Policy
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.elasticutor_runs import EVEN, EXCHANGE, FULL, USUAL, ExchangeRun, orders
 from rheostat.reproduce.run import Run
-from rheostat.reproduce.streamswitch_runs import Bench
+from rheostat.reproduce.side_by_side import Bench
 from rheostat.simulate.trace import Trace
 from rheostat.workloads.market import SaturatedMarket
 

@@ -12,7 +12,7 @@ from rheostat.elastic.policies import Elasticutor
 from rheostat.elastic.policies.elasticutor import subspaces_of
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.elasticutor_runs import EVEN, EXCHANGE, ExchangeRun, orders
-from rheostat.reproduce.streamswitch_runs import Bench
+from rheostat.reproduce.side_by_side import Bench
 
 PAPER = {8: 4.1, 16: 5.2, 32: 5.7}
 """Milliseconds of a decision by nodes."""

@@ -11,7 +11,7 @@ from rheostat.elastic.policies import Elasticutor, ResourceCentric
 from rheostat.elastic.policy import Policy
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.elasticutor_runs import FULL, STOPPING, USUAL, MicroRun, policies
-from rheostat.reproduce.streamswitch_runs import Bench
+from rheostat.reproduce.side_by_side import Bench
 from rheostat.simulate.trace import Trace
 
 OURS: dict[str, Policy] = {"elasticutor, our rules": Elasticutor(), "resource-centric, our rules": ResourceCentric()}

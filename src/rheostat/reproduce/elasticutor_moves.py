@@ -12,7 +12,7 @@ from rheostat.elastic.policy import Policy
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.elasticutor_runs import STOPPING, MicroRun
 from rheostat.reproduce.run import Run
-from rheostat.reproduce.streamswitch_runs import Bench
+from rheostat.reproduce.side_by_side import Bench
 from rheostat.simulate.job import Costs
 from rheostat.simulate.running import Simulation
 

@@ -9,7 +9,7 @@ from rheostat.elastic.policy import Policy
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.elasticutor_runs import CORES, MicroRun
 from rheostat.reproduce.run import Run
-from rheostat.reproduce.streamswitch_runs import Bench
+from rheostat.reproduce.side_by_side import Bench
 
 DEFAULT, INTENSIVE, DYNAMIC = "default", "data-intensive", "highly dynamic"
 LOADS = {DEFAULT: (128.0, 2.0), INTENSIVE: (8192.0, 2.0), DYNAMIC: (128.0, 16.0)}

@@ -9,7 +9,7 @@ from rheostat.elastic.policies import Elasticutor
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.elasticutor_runs import CORES, SHARDS, MicroRun
 from rheostat.reproduce.run import Run
-from rheostat.reproduce.streamswitch_runs import Bench
+from rheostat.reproduce.side_by_side import Bench
 from rheostat.simulate.trace import quantile
 
 

@@ -13,7 +13,7 @@ from rheostat.reproduce import (
 )
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.run import Run
-from rheostat.reproduce.streamswitch_runs import bench
+from rheostat.reproduce.side_by_side import bench
 
 TITLE = "StreamSwitch: fulfilling latency service-layer agreement for stateful streaming"
 

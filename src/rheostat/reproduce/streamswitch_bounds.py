@@ -8,6 +8,7 @@ import numpy as np
 
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.run import Run
+from rheostat.reproduce.side_by_side import Bench
 from rheostat.reproduce.streamswitch_comparison import (
     BASELINE,
     LINE,
@@ -19,7 +20,7 @@ from rheostat.reproduce.streamswitch_comparison import (
     scatter,
 )
 from rheostat.reproduce.streamswitch_exchange import AFTERNOON, SHORT, Day, Traded, traded
-from rheostat.reproduce.streamswitch_runs import ASKING_LB, DRS, DRS_LB, STATIC, SWITCH, Bench, Outcome, words
+from rheostat.reproduce.streamswitch_runs import ASKING_LB, DRS, DRS_LB, STATIC, SWITCH, Outcome, words
 
 BOUNDS = ((1.0, 5.0), (5.0, 1.0))
 SETTINGS = ((ASKING_LB, 0.38), (DRS_LB, 0.4), (DRS, 0.4), (SWITCH, 0.4), (SWITCH, 0.2))

@@ -10,19 +10,9 @@ import numpy as np
 
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.run import Run
+from rheostat.reproduce.side_by_side import Bench
 from rheostat.reproduce.streamswitch_exchange import BUSY, EARLY, SHARDS, SHORT, SPEED, WHOLE, Day, Traded, traded
-from rheostat.reproduce.streamswitch_runs import (
-    ASKING,
-    ASKING_LB,
-    DRS,
-    DRS_LB,
-    REST,
-    STATIC,
-    SWITCH,
-    Bench,
-    Outcome,
-    words,
-)
+from rheostat.reproduce.streamswitch_runs import ASKING, ASKING_LB, DRS, DRS_LB, REST, STATIC, SWITCH, Outcome, words
 
 BASELINE = "Switch(0.2)"
 MARGINS = {ASKING_LB: (0.3, 0.38), DRS_LB: (0.3, 0.4), ASKING: (0.3, 0.4), DRS: (0.3, 0.4), SWITCH: (0.1, 0.3, 0.4)}

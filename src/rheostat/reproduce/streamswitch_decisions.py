@@ -8,9 +8,10 @@ import numpy as np
 
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.run import Run
+from rheostat.reproduce.side_by_side import Bench
 from rheostat.reproduce.streamswitch_clips import Clip, Watched, watched
 from rheostat.reproduce.streamswitch_exchange import SHORT, SPEED, WHOLE, Day
-from rheostat.reproduce.streamswitch_runs import FLINK, SAMZA, SWITCH, Bench, words
+from rheostat.reproduce.streamswitch_runs import FLINK, SAMZA, SWITCH, words
 from rheostat.workloads.exchange import PUBLISHED_ORDERS, PUBLISHED_STOCKS, Exchange
 
 MARGIN = 0.2

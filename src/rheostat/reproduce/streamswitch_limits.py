@@ -10,7 +10,7 @@ import numpy as np
 
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.run import Run
-from rheostat.reproduce.streamswitch_runs import Bench
+from rheostat.reproduce.side_by_side import Bench
 from rheostat.reproduce.streamswitch_waves import NOTE, Ridden, Wave, events, mean, rate, ride, slots
 
 SPEED = 10_000.0

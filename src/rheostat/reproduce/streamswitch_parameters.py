@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.run import Run
-from rheostat.reproduce.streamswitch_runs import ASKING, ASKING_LB, DRS, DRS_LB, STATIC, Bench, words
+from rheostat.reproduce.side_by_side import Bench
+from rheostat.reproduce.streamswitch_runs import ASKING, ASKING_LB, DRS, DRS_LB, STATIC, words
 from rheostat.reproduce.streamswitch_waves import NOTE, Ridden, Wave, mean, rate, ride, slots, treated
 
 SPEED = 4_000.0

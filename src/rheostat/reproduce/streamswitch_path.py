@@ -19,8 +19,9 @@ from rheostat.elastic.policies import StreamSwitch
 from rheostat.elastic.policy import Pause
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.run import Run
+from rheostat.reproduce.side_by_side import Bench
 from rheostat.reproduce.streamswitch_engines import Samza
-from rheostat.reproduce.streamswitch_runs import SAMZA, SWITCH, UNBOUNDED, Bench, Values, policy
+from rheostat.reproduce.streamswitch_runs import SAMZA, SWITCH, UNBOUNDED, Values, policy
 from rheostat.simulate.continuous import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.running import Bound, Simulation

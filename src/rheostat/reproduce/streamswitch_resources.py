@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from rheostat.reproduce.claims import Claim
 from rheostat.reproduce.run import Run
-from rheostat.reproduce.streamswitch_runs import Bench
+from rheostat.reproduce.side_by_side import Bench
 from rheostat.reproduce.streamswitch_waves import NOTE, Ridden, Wave, events, mean, rate, ride, slots
 
 SPEED = 4_000.0

@@ -1,15 +1,10 @@
-"""What StreamSwitch's figures have in common: runs side by side on the machine's cores, and what is kept of each."""
+"""What StreamSwitch's figures have in common: the policies by their names, and what is kept of a run."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +13,10 @@ from rheostat.elastic.plan import Action
 from rheostat.elastic.policies import Drs, DrsLb, Static, StreamSwitch
 from rheostat.elastic.treat import Waits
 from rheostat.elastic.verdicts import Limits
-from rheostat.reproduce.run import Run
 from rheostat.reproduce.streamswitch_rivals import PublishedDrs, PublishedDrsLb
 from rheostat.simulate.trace import Trace
 
 Values = npt.NDArray[np.float64]
-Setting = TypeVar("Setting")
-Found = TypeVar("Found")
 
 BUFFERS = 10 * 32_768
 """Bytes on their way to a slot on Flink: 2 buffers of a channel's own and 8 shared ones, which is Flink's default."""
@@ -51,49 +43,6 @@ ASKING, ASKING_LB = "DRS+", "DRS-LB+"
 up while rows are late."""
 
 POLICIES = {SWITCH: StreamSwitch, DRS: PublishedDrs, DRS_LB: PublishedDrsLb, ASKING: Drs, ASKING_LB: DrsLb}
-
-_PATIENCE = 1800.0  # seconds that one run may take
-
-
-@dataclass(frozen=True)
-class Bench:
-    """Where runs are made: in processes beside each other, or here if there are none.
-
-    >>> from pathlib import Path
-    >>> Bench(Run(Path("."))).each("absolute values", abs, [-1, 2])
-    [1, 2]
-    """
-
-    run: Run
-    pool: ProcessPoolExecutor | None = None
-
-    def each(self, title: str, function: Callable[[Setting], Found], settings: Sequence[Setting]) -> list[Found]:
-        """The function of every setting; both have to be known by name in other processes."""
-        if self.pool is None:
-            return [function(setting) for setting in self.run.each(title, settings)]
-        begun: list[tuple[Setting, Future[Found]]] = []
-        try:
-            begun = [(setting, self.pool.submit(function, setting)) for setting in settings]
-        except BrokenProcessPool:
-            return Bench(self.run).each(title, function, settings)
-        return [self._result(function, setting, future) for setting, future in self.run.each(title, begun)]
-
-    def _result(self, function: Callable[[Setting], Found], setting: Setting, future: Future[Found]) -> Found:
-        try:
-            return future.result(timeout=_PATIENCE)
-        except BrokenProcessPool:
-            return function(setting)  # a machine that cannot keep another process can still run it here
-
-
-@contextmanager
-def bench(run: Run) -> Iterator[Bench]:
-    """A bench with a process for each core; a quick run is over before other processes are of use."""
-    count = min(os.cpu_count() or 1, 4)
-    if count == 1 or run.quick:
-        yield Bench(run)
-        return
-    with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
-        yield Bench(run, pool)
 
 
 @dataclass(frozen=True, eq=False)
