@@ -51,9 +51,9 @@ class Bench:
 
 @contextmanager
 def bench(run: Run) -> Iterator[Bench]:
-    """A bench with a process for each core; a quick run is over before other processes are of use."""
+    """A bench with a process for each core."""
     count = min(os.cpu_count() or 1, 4)
-    if count == 1 or run.quick:
+    if count == 1:
         yield Bench(run)
         return
     with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
