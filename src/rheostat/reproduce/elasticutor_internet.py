@@ -58,6 +58,7 @@ def speed(run: Run) -> list[Claim]:
             orders += engine.step().admitted
         walls.append(orders / (time.perf_counter() - wall) / 1e6)
         cores.append(orders / (time.thread_time() - core) / 1e6)
+    controlled = "" if run.quick else f" {_controlled(run)}"
     return [
         Claim(
             "simulator-speed",
@@ -67,7 +68,7 @@ def speed(run: Run) -> list[Claim]:
             max(walls) >= 5.0,
             f"The fastest of {stretches} stretches of 100 s, and the median; other programs share this machine's cores "
             f"({np.median(cores):.1f} million per second of a core's own time). One operator of 40 slots in ticks of "
-            f"1 s, which change no result where there is one operator; observed every 10 s. {'' if run.quick else _controlled(run)}".strip(),
+            f"1 s, which change no result where there is one operator; observed every 10 s.{controlled}",
         )
     ]
 
