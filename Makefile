@@ -35,7 +35,7 @@ test: lint java ## lint, types, import directions, and all tests
 	$(BIN)/python -m pytest
 
 test-fast: $(STAMP) ## the tests without Spark and simulator, in less than two minutes
-	$(BIN)/python -m pytest -m "not slow and not spark and not simulated"
+	$(BIN)/python -m pytest -m "not slow and not spark and not simulated" --hypothesis-profile=fast
 
 lint: $(STAMP) ## ruff, mypy and import-linter
 	$(BIN)/ruff check src tests examples

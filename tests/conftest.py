@@ -1,8 +1,11 @@
-"""Which tests need engines that are compiled, or networks that are trained: the fast ones leave them out."""
+"""What makes the fast tests fast: no engines to compile, no networks to train, and fewer random examples."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("fast", max_examples=25)
 
 COMPILED = (
     "tests/simulate",
@@ -17,7 +20,12 @@ COMPILED = (
 )
 
 
+LONG = ("tests/test_cli.py", "tests/demo", "tests/workloads/test_exchange.py", "tests/workloads/test_lobster.py")
+"""They start processes, or make and read whole days of orders."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if any(part in item.path.as_posix() for part in COMPILED):
-            item.add_marker("simulated")
+        for marker, parts in (("simulated", COMPILED), ("slow", LONG)):
+            if any(part in item.path.as_posix() for part in parts):
+                item.add_marker(marker)
