@@ -1,4 +1,4 @@
-"""The figures that POSG must reach, on as many streams as a minute allows."""
+"""The figures that POSG must reach, on as many streams as half a minute allows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from rheostat.reproduce.posg_batches import BATCHES, FLOWING, PERIOD, _excess, _learnt
 from rheostat.reproduce.posg_series import by_time
 from rheostat.reproduce.posg_streams import Figures, Setting, Trials, prepared, trial
-from rheostat.reproduce.posg_sweeps import SKEWS
 from rheostat.reproduce.posg_tweets import _trials, tweets
 from rheostat.reproduce.run import Run
 from rheostat.simulate.shuffling import shuffle_by_posg
@@ -40,7 +39,7 @@ def test_very_skewed_items_are_placed_nearly_as_by_full_knowledge() -> None:
 
 
 def test_the_speedup_of_a_system_of_the_right_size() -> None:
-    means = [trials(Setting(provisioning=p / 100), streams=40).speedup.mean() for p in range(100, 110)]
+    means = [trials(Setting(provisioning=p / 100), streams=15).speedup.mean() for p in range(100, 110)]
     assert np.mean(means) >= 1.15
 
 
@@ -61,7 +60,7 @@ def surely_less(one: Figures, other: Figures) -> int:
     return int(np.sign(apart.mean())) if abs(apart.mean()) > 2 * apart.std(ddof=1) / np.sqrt(len(apart)) else 0
 
 
-@pytest.mark.parametrize("skew", SKEWS)
+@pytest.mark.parametrize("skew", [0.0, 1.0, 2.5])
 def test_longest_first_is_nowhere_worse_and_somewhere_better(run: Run, skew: float) -> None:
     found = []
     for batch in BATCHES:
