@@ -109,7 +109,11 @@ def drs_lb(readings: Readings, limits: Limits) -> Diagnosis:
     >>> [policy(skewed, Limits()).action.value for policy in (drs, drs_lb)]
     ['nothing', 'balance']
     """
-    found = drs(readings, limits)
+    return balanced(drs(readings, limits), readings, limits)
+
+
+def balanced(found: Diagnosis, readings: Readings, limits: Limits) -> Diagnosis:
+    """What was found, or if that is nothing, shards of the worst severe slot that can be helped go to another slot."""
     if found.action != Action.NOTHING or problem(readings) or found.health != Health.SEVERE:
         return found
     each, strains = slot_health(readings, limits), slot_strains(readings, limits)

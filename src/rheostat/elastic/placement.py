@@ -133,22 +133,15 @@ def place(
     >>> new.cores.entries(), new.migrated
     ([(0, 0, 1), (1, 0, 1), (1, 1, 1), (2, 1, 1)], 4000000.0)
     """
-    available, asked = whole(nodes), whole(wanted)
-    goal = asked if asked.sum() <= available.sum() else share(asked, int(available.sum()))
-    sizes, flows = clean(state), clean(traffic)
-    intensity = flows / np.maximum(goal, 1)
-    # Without a lower limit, doubling would never get anywhere.
-    phi = THRESHOLD if math.isnan(threshold) else max(threshold, 1.0)
-    kept = _kept(current, available, whole(homes, -1), intensity)
-    where = _homes(whole(homes, -1), available, kept, goal)
-    stays = intensity > phi
-    returns = stays & (flows * (horizon if horizon > 0 else 0.0) > sizes)
-    board = Board(kept, where, goal, available)
+    case, phi = _Case.of(wanted, nodes, homes, current, state, traffic), _limited(threshold)
+    stays = case.intensity > phi
+    returns = stays & (case.traffic * (horizon if horizon > 0 else 0.0) > case.state)
+    board = Board(case.kept, case.homes, case.goal, case.nodes)
     board.leave_surplus(returns)
-    board.move_for_free(intensity, stays)
-    board.trade(sizes, intensity, stays)
+    board.move_for_free(case.intensity, stays)
+    board.trade(case.state, case.intensity, stays)
     board.come_home(returns)
-    return _outcome(kept, board.cores(), where, asked, sizes, flows, phi)
+    return case.outcome(board.cores(), phi)
 
 
 def place_as_printed(
@@ -168,18 +161,13 @@ def place_as_printed(
     >>> place([3], [4, 4], [0], old, state=[1e6], traffic=[12e6]).cores.entries()
     [(0, 0, 3)]
     """
-    available, asked = whole(nodes), whole(wanted)
-    goal = asked if asked.sum() <= available.sum() else share(asked, int(available.sum()))
-    sizes, flows = clean(state), clean(traffic)
-    intensity = flows / np.maximum(goal, 1)
-    kept = _kept(current, available, whole(homes, -1), intensity)
-    where = _homes(whole(homes, -1), available, kept, goal)
-    cores = np.zeros((len(asked), len(available)), dtype=np.int64)
-    cores[kept.executor, kept.node] = kept.cores
-    phi = THRESHOLD if math.isnan(threshold) else max(threshold, 1.0)
-    found, phi = reassigned(goal, cores, available, where, sizes, intensity, phi)
+    case = _Case.of(wanted, nodes, homes, current, state, traffic)
+    cores = np.zeros((len(case.asked), len(case.nodes)), dtype=np.int64)
+    cores[case.kept.executor, case.kept.node] = case.kept.cores
+    given = case.goal, cores, case.nodes, case.homes, case.state, case.intensity
+    found, phi = reassigned(*given, _limited(threshold))
     executor, node = np.nonzero(found)
-    return _outcome(kept, Cores.summed(executor, node, found[executor, node]), where, asked, sizes, flows, phi)
+    return case.outcome(Cores.summed(executor, node, found[executor, node]), phi)
 
 
 def place_naively(
@@ -195,15 +183,13 @@ def place_naively(
     >>> place_naively([1, 1], [1, 1], [1, 0], Cores.of([]), [0, 0], [1e6, 1e6]).remote
     2000000.0
     """
-    available, asked = whole(nodes), whole(wanted)
-    goal = asked if asked.sum() <= available.sum() else share(asked, int(available.sum()))
-    kept = _kept(current, available, whole(homes, -1), np.zeros(len(asked)))
-    where = _homes(whole(homes, -1), available, kept, goal)
-    have = kept.by_executor(len(asked))
-    need = np.maximum(goal - have, 0)
+    case = _Case.of(wanted, nodes, homes, current, state, traffic, informed=False)
+    available, kept = case.nodes, case.kept
+    have = kept.by_executor(len(case.asked))
+    need = np.maximum(case.goal - have, 0)
     taken = max(0, int(need.sum() - (available - kept.by_node(len(available))).sum()))
     # The first executors that have too many give what is needed, from the first nodes they have cores on.
-    gives = fill(kept.executor, kept.cores, np.maximum(have - goal, 0))
+    gives = fill(kept.executor, kept.cores, np.maximum(have - case.goal, 0))
     gives = fill(np.zeros(len(gives), dtype=np.int64), gives, np.array([taken]))
     stay = Cores.summed(kept.executor, kept.node, kept.cores - gives)
     takers = np.repeat(np.arange(len(need)), need)
@@ -214,7 +200,66 @@ def place_naively(
         np.r_[stay.node, free[: len(takers)]],
         np.r_[stay.cores, ones],
     )
-    return _outcome(kept, Cores.summed(*columns), where, asked, clean(state), clean(traffic), THRESHOLD)
+    return case.outcome(Cores.summed(*columns), THRESHOLD)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What all placements begin with: numbers that can be trusted, and cores that still exist.
+
+    Attributes:
+        asked: cores that each executor wants; ``goal``, those it can have.
+        kept: current cores that still exist; ``homes``, with new ones for those that are lost.
+    """
+
+    nodes: Counts
+    asked: Counts
+    goal: Counts
+    kept: Cores
+    homes: Counts
+    state: Values
+    traffic: Values
+    intensity: Values
+
+    @classmethod
+    def of(
+        cls,
+        wanted: npt.ArrayLike,
+        nodes: npt.ArrayLike,
+        homes: npt.ArrayLike,
+        current: Cores,
+        state: npt.ArrayLike,
+        traffic: npt.ArrayLike,
+        informed: bool = True,
+    ) -> _Case:
+        """From what was given; unless it is informed, nothing is kept for its traffic."""
+        available, asked, known = whole(nodes), whole(wanted), whole(homes, -1)
+        goal = asked if asked.sum() <= available.sum() else share(asked, int(available.sum()))
+        flows = clean(traffic)
+        intensity = flows / np.maximum(goal, 1)
+        kept = _kept(current, available, known, intensity if informed else np.zeros(len(asked)))
+        where = _homes(known, available, kept, goal)
+        return cls(available, asked, goal, kept, where, clean(state), flows, intensity)
+
+    def outcome(self, after: Cores, threshold: float) -> Placement:
+        """What comes of new cores."""
+        total = after.by_executor(len(self.asked))
+        away = after.part(after.node != self.homes[after.executor])
+        remote = away.by_executor(len(self.asked))
+        missing = np.maximum(self.asked - total, 0)
+        each = self.traffic / np.maximum(total, 1)
+        while (each[away.executor] > threshold).any():
+            threshold *= 2
+        moved = migration(self.kept, after, self.state)
+        reason = f"{moved:.3g} bytes of state move, {remote.sum()} cores are remote"
+        if missing.any():
+            reason += f"; {missing.sum()} cores are missing for {np.count_nonzero(missing)} executors"
+        return Placement(after, self.homes, missing, threshold, moved, float((each * remote).sum()), reason)
+
+
+def _limited(threshold: float) -> float:
+    """The threshold; without a lower limit, doubling it would never get anywhere."""
+    return THRESHOLD if math.isnan(threshold) else max(threshold, 1.0)
 
 
 def _kept(current: Cores, nodes: Counts, homes: Counts, intensity: Values) -> Cores:
@@ -254,20 +299,3 @@ def _homes(homes: Counts, nodes: Counts, kept: Cores, wanted: Counts) -> Counts:
         # A sorted array is a heap.
         found[left] = settle(np.sort(-room[alive] * size + alive), size, wanted[left])
     return found
-
-
-def _outcome(
-    before: Cores, after: Cores, homes: Counts, asked: Counts, state: Values, traffic: Values, threshold: float
-) -> Placement:
-    total = after.by_executor(len(asked))
-    away = after.part(after.node != homes[after.executor])
-    remote = away.by_executor(len(asked))
-    missing = np.maximum(asked - total, 0)
-    each = traffic / np.maximum(total, 1)
-    while (each[away.executor] > threshold).any():
-        threshold *= 2
-    moved = migration(before, after, state)
-    reason = f"{moved:.3g} bytes of state move, {remote.sum()} cores are remote"
-    if missing.any():
-        reason += f"; {missing.sum()} cores are missing for {np.count_nonzero(missing)} executors"
-    return Placement(after, homes, missing, threshold, moved, float((each * remote).sum()), reason)

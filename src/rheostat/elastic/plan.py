@@ -26,6 +26,15 @@ class Action(StrEnum):
     BALANCE = "balance"
     SCALE_OUT = "scale out"
 
+    @classmethod
+    def between(cls, before: int, after: int) -> Action:
+        """What makes so many slots of so many; if they stay as many, shards move between them.
+
+        >>> Action.between(2, 3).value, Action.between(2, 2).value
+        ('scale out', 'balance')
+        """
+        return cls.BALANCE if before == after else cls.SCALE_OUT if after > before else cls.SCALE_IN
+
 
 @dataclass(frozen=True, eq=False)
 class Subspaces:

@@ -18,18 +18,21 @@ from rheostat.reproduce.side_by_side import bench
 TITLE = "Elasticutor"
 
 
+PARTS = (
+    elasticutor_micro.dynamics,
+    elasticutor_moves.reassignment,
+    elasticutor_scaling.data_intensity,
+    elasticutor_scaling.operational_cost,
+    elasticutor_parameters.parameters,
+    elasticutor_exchange.popular,
+    elasticutor_exchange.comparison,
+    elasticutor_growth.scalability,
+)
+"""Every figure and table of the evaluation, in the paper's order."""
+
+
 def reproduce(run: Run) -> list[Claim]:
-    """Every figure and table of the evaluation, in the paper's order, and one decision at a larger scale."""
-    parts = (
-        elasticutor_micro.dynamics,
-        elasticutor_moves.reassignment,
-        elasticutor_scaling.data_intensity,
-        elasticutor_scaling.operational_cost,
-        elasticutor_parameters.parameters,
-        elasticutor_exchange.popular,
-        elasticutor_exchange.comparison,
-        elasticutor_growth.scalability,
-    )
+    """The evaluation, and one decision at a larger scale."""
     with bench(run) as place:
-        claims = [claim for part in parts for claim in part(place)]
+        claims = [claim for part in PARTS for claim in part(place)]
     return [*claims, *elasticutor_internet.decisions(run), *elasticutor_internet.speed(run)]

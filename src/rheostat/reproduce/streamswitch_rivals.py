@@ -11,18 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from rheostat.elastic.diagnose import (
-    best_move,
-    concluded,
-    described,
-    nothing,
-    problem,
-    slot_health,
-    slot_strains,
-)
-from rheostat.elastic.drs import drs
+from rheostat.elastic.diagnose import nothing, slot_health
+from rheostat.elastic.drs import balanced, drs
 from rheostat.elastic.plan import Action
 from rheostat.elastic.policies import StreamSwitch
 from rheostat.elastic.readings import Readings
@@ -50,16 +40,7 @@ def published_drs_lb(readings: Readings, limits: Limits) -> Diagnosis:
     >>> published_drs_lb(flooded, Limits(max_slots=4)).action.value
     'balance'
     """
-    found = published_drs(readings, limits)
-    if found.action != Action.NOTHING or problem(readings) or found.health != Health.SEVERE:
-        return found
-    each, strains = slot_health(readings, limits), slot_strains(readings, limits)
-    for source in sorted(np.flatnonzero(each == Health.SEVERE).tolist(), key=lambda i: (-strains[i], i)):
-        step = best_move(readings, limits, source)
-        if step is not None:
-            reasons = (*found.reasons, f"severe: {described(readings, limits, source)}")
-            return concluded(readings, limits, Action.BALANCE, step, reasons, found.feasible)
-    return found
+    return balanced(published_drs(readings, limits), readings, limits)
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ class Elasticutor:
             wanted = self._levelled(wanted, part, history.operators[name].work(self._waiting))
             first += count
             if not wanted.same(part):
-                action = _action(part.slots, wanted.slots)
+                action = Action.between(part.slots, wanted.slots)
                 moved = int((wanted.routing != part.routing).sum())
                 text = f"{name}: {part.slots} to {wanted.slots} cores, {moved} shards change their slot"
                 revisions.append(Revision(name, wanted, action, (text,), allocation.met))
@@ -321,7 +321,3 @@ def _numbers(where: Ints, gone: Ints, nodes: Ints) -> Ints:
 
 def _missing(wanted: Mapping[int, int], have: Mapping[int, int]) -> list[tuple[int, int]]:
     return [(count, have.get(key, 0)) for key, count in wanted.items()]
-
-
-def _action(before: int, after: int) -> Action:
-    return Action.BALANCE if before == after else Action.SCALE_OUT if after > before else Action.SCALE_IN

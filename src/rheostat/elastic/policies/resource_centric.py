@@ -82,7 +82,9 @@ class ResourceCentric:
                 moved = int((routing != part.routing).sum())
                 text = f"{name}: {part.slots} to {revised.slots} slots, {moved} shards move"
                 lost = [r.reasons[0] for r in fled.revisions if r.operator == name]
-                revisions.append(Revision(name, revised, _action(part.slots, revised.slots), (text, *lost), found.met))
+                revisions.append(
+                    Revision(name, revised, Action.between(part.slots, revised.slots), (text, *lost), found.met)
+                )
         reasons = (found.reason,)
         return Proposal(tuple(revisions), None, reasons, together=True) if revisions else replace(STAY, reasons=reasons)
 
@@ -129,7 +131,3 @@ def _grown(nodes: Ints, count: int, before: Ints, cores: Ints, used: Ints) -> In
         nodes[free[0]] = node
         used[node] += 1
     return nodes
-
-
-def _action(before: int, after: int) -> Action:
-    return Action.BALANCE if before == after else Action.SCALE_OUT if after > before else Action.SCALE_IN
