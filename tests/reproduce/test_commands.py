@@ -72,6 +72,14 @@ def test_a_paper_leaves_its_figures_tables_and_claims(runs: list[Run]) -> None:
         assert list(csv.reader(file)) == [["x", "y"], ["1", "2.5"], ["a,b", "c"]]
 
 
+def test_a_folder_that_cannot_be_made_is_told_before_anything_runs(runs: list[Run]) -> None:
+    Path("taken").write_text("a file")
+    result = invoke("one", "--reports", "taken")
+    assert result.exit_code == 2
+    assert "name another folder" in " ".join(result.output.replace("│", " ").split())
+    assert runs == []
+
+
 def test_claims_are_shown_with_what_holds(runs: list[Run]) -> None:
     output = " ".join(invoke("one").output.split())
     for part in ("x grows", "3 x", "yes", "y shrinks", "1.1 x", "no", "figures and tables are in reports/"):

@@ -198,7 +198,7 @@ def test_what_cannot_be_is_refused_with_what_to_do(changes: dict[str, Any], mess
 
 @pytest.mark.parametrize("part", ["seconds", "workload", "operators", "policy"])
 def test_what_is_missing_is_named(part: str) -> None:
-    with pytest.raises(TopologyError, match=f"a scenario needs {part}"):
+    with pytest.raises(TopologyError, match=f"a scenario needs {part}: write .*{part}"):
         Scenario.of({k: v for k, v in small().items() if k != part})
 
 

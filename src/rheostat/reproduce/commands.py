@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -54,12 +55,13 @@ def reproduce(
 
     console = Console(stderr=as_json)
     found: dict[str, list[Claim]] = {}
-    for name in PAPERS if paper == "all" else (paper,):
+    papers = PAPERS if paper == "all" else (paper,)
+    _make_folders(reports, papers)
+    for name in papers:
         module = cast("Paper", importlib.import_module(f"rheostat.reproduce.{name}"))
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=as_json) as progress:
             found[name] = module.reproduce(Run(reports / name, quick, seed, Bar(progress)))
-        (reports / name).mkdir(parents=True, exist_ok=True)
         (reports / name / "claims.md").write_text(f"# {module.TITLE}\n\n{to_markdown(found[name])}\n")
         if not as_json:
             show(module.TITLE, found[name], console)
@@ -69,6 +71,16 @@ def reproduce(
         print(json.dumps([c.to_json() for claims in found.values() for c in claims]))
     else:
         console.print(f"figures and tables are in {reports}/", highlight=False)
+
+
+def _make_folders(reports: Path, papers: Sequence[str]) -> None:
+    """A folder for each paper, before anything takes minutes."""
+    try:
+        for name in papers:
+            (reports / name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = f"{reports} cannot be made or written to ({error.strerror}); name another folder"
+        raise typer.BadParameter(why, param_hint="--reports") from error
 
 
 def show(title: str, claims: list[Claim], console: Console) -> None:

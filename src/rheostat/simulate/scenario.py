@@ -168,9 +168,15 @@ class Scenario:
     def of(cls, given: Mapping[str, Any], notes: tuple[str, ...] = ()) -> Scenario:
         """From the values of a file."""
         known("a scenario", given, set(_TOP) | _PARTS)
-        for part in ("seconds", "workload", "operators", "policy"):
+        needed = {
+            "seconds": "seconds = 60",
+            "workload": "[workload]",
+            "operators": "[[operators]]",
+            "policy": "[policy]",
+        }
+        for part, text in needed.items():
             if part not in given:
-                raise TopologyError(f"a scenario needs {part}")
+                raise TopologyError(f"a scenario needs {part}: write {text}, as the files in scenarios/ do")
         top = checked("", {key: value for key, value in given.items() if key in _TOP}, _TOP)
         interval = top.pop("interval", 1.0)
         tick = top.pop("tick", min(0.01, interval))
