@@ -146,6 +146,13 @@ def test_every_request_is_repeated_until_it_is_observed() -> None:
     assert all(plan.same(asked[0]) for plan in asked)
 
 
+@pytest.mark.parametrize(("part", "merged"), [(1 / 15.9, ["a", "b"]), (1 / 16.1, [])])
+def test_every_operator_is_held_to_its_part_of_an_end_to_end_bound(part: float, merged: list[str]) -> None:
+    """As with a bound of its own: two slots merged are projected to take 1 / (80 - 64) seconds."""
+    fluid = world(StreamSwitch(), 8.0, operators=("a", "b"))
+    assert [r.operator for r in proposal(StreamSwitch(end_to_end=2 * part), fluid).revisions] == merged
+
+
 def test_of_an_end_to_end_bound_the_operator_that_is_late_gets_more() -> None:
     policy = StreamSwitch(end_to_end=2.0, dividing=20.0)
     fluid = world(policy, 10.0, (4, 4), operators=("a", "b"))
