@@ -8,7 +8,9 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pytest
 
+from rheostat.errors import OperatorError
 from rheostat.keyed import frames, keys
 from rheostat.keyed.layout import DEAD, TIMERS, KeyedLayout, layout_of
 from rheostat.keyed.outcome import Outcome, Setting
@@ -22,6 +24,11 @@ WORDS: Schema = {"word": "string", "n": "bigint"}
 TOTALS: Schema = {"word": "string", "total": "bigint"}
 
 Row = tuple[Any, ...]
+
+
+def failed(message: str) -> Any:
+    """What is raised where the operator's function fails with such a message."""
+    return pytest.raises(OperatorError, match=f"^operator 'op' failed: {message}")
 
 
 def operator(

@@ -12,7 +12,7 @@ import pytest
 
 from rheostat.errors import OperatorError
 from rheostat.keyed.layout import DEAD, TIMERS, TOUCHED
-from tests.keyed.builders import Run, alike, operator, spread
+from tests.keyed.builders import Run, alike, failed, operator, spread
 
 Frames = tuple[Any, ...]
 
@@ -24,10 +24,6 @@ def add_up(rows: pl.DataFrame, state: pl.DataFrame) -> Frames:
         "word", total=pl.col("n") + pl.col("total").fill_null(0)
     )
     return changed, changed
-
-
-def failed(message: str) -> Any:
-    return pytest.raises(OperatorError, match=f"^operator 'op' failed: {message}")
 
 
 def returning(*parts: Any) -> Run:

@@ -6,21 +6,15 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.errors import OperatorError
 from rheostat.keyed.layout import TIMERS
 from rheostat.topology.processors import Context, KeyProcessor, list_of, value
-from tests.keyed.builders import Row, Run, operator
+from tests.keyed.builders import Row, Run, failed, operator
 
 S = 1_000_000
 CALLS = {"word": "string", "what": "string"}
-
-
-def failed(message: str) -> Any:
-    return pytest.raises(OperatorError, match=f"^operator 'op' failed: {message}")
 
 
 class Alarm(KeyProcessor):

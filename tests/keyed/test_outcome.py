@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.errors import OperatorError
 from rheostat.keyed.layout import KeyedLayout, layout_of
 from rheostat.keyed.outcome import typed, typed_rows
 from rheostat.types import arrow_type
 from rheostat.windows.partials import Column
-from tests.keyed.builders import operator
+from tests.keyed.builders import failed, operator
 
 PAIR = (Column("a", "int"), Column("b", "string"))
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -36,10 +35,6 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
         st.fixed_dictionaries({"key": st.text("ab", max_size=2), "value": st.integers(-9, 9)}), max_size=2
     ),
 }
-
-
-def failed(message: str) -> Any:
-    return pytest.raises(OperatorError, match=f"^operator 'op' failed: {message}")
 
 
 @settings(max_examples=150, deadline=None)
