@@ -35,8 +35,7 @@ _PLUS = (
 POOLED = (
     "M/M/k takes all slots for one queue and asks for fewer of them in the calm, so with as many slots on average "
     "DRS-LB+ has a wider margin, with which it works off what an opening leaves behind. To StreamSwitch a slot is "
-    "severe only if more arrives than it can serve, whatever waits; but where what waits counted as arrivals, success "
-    "and slots only moved along StreamSwitch's own curve."
+    "severe only if more arrives than it can serve, whatever waits."
 )
 """Why the strongest rival does as well."""
 
