@@ -32,7 +32,7 @@ demo: java ## watch the lending job on local Spark (about 90 seconds)
 	$(BIN)/rheostat demo
 
 test: lint java ## lint, types, import directions, and all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup
 
 test-fast: $(STAMP) ## the tests without Spark and simulator, in less than two minutes
 	$(BIN)/python -m pytest -m "not slow and not spark and not simulated" --hypothesis-profile=fast

@@ -45,7 +45,10 @@ name = "elasticutor"
 
 
 def small(**changes: Any) -> dict[str, Any]:
-    return {**tomllib.loads(SMALL), **changes}
+    given = {**tomllib.loads(SMALL), **changes}
+    if changes.get("engine") == "epochs" and "interval" not in changes:
+        del given["interval"]
+    return given
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda p: p.stem)
@@ -156,11 +159,15 @@ def policy(name: str = "elasticutor", **values: Any) -> dict[str, Any]:
         # Numbers that make no sense.
         ({"seconds": 0}, "seconds = 0: write a finite number above 0"),
         ({"seconds": float("inf")}, "seconds = inf: write a finite number above 0"),
+        ({"engine": ["epochs"]}, "engine = "),
         ({"engine": "spark"}, 'choose "continuous" or "epochs"'),
         ({"every": 0}, "every = 0, seed = 1: write 1 or more"),
         ({"seed": -1}, "seed = -1: write 1 or more, and 0 or more"),
         ({"patience": -1}, "patience = -1: write a number of seconds, 0 or more"),
         ({"engine": "epochs", "overhead": -1}, "overhead = -1: write a number of seconds, 0 or more"),
+        ({"engine": "epochs", "interval": 1.0}, 'interval: only engine = "continuous" reads this'),
+        ({"engine": "epochs", "costs": {}, "tick": 1.0}, "costs, tick: only engine"),
+        ({"task": 0.1}, 'task: only engine = "epochs" reads this; the engine is "continuous"'),
         ({"warm_up": -1}, "warm_up = -1: write a number of seconds, 0 or more"),
         ({"warm_up": 4}, "warm_up = 4: write fewer than the 4 seconds"),
         ({"interval": 0}, "a tick is above 0 seconds"),

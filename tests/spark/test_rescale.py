@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import rheostat as rh
+from rheostat.elastic.routing import shard_sql
 from rheostat.state.inspection import inspect
 from tests.spark.processors import (
     RUNNING_SCHEMA,
@@ -97,13 +98,15 @@ def test_any_sequence_of_changes(spark: SparkSession, steps: list[Any]) -> None:
 
 
 def spend(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    time.sleep(0.002 * len(rows))
+    time.sleep(0.01 * len(rows))
     return running(rows, state)
 
 
 def test_a_busy_slot_gives_shards_away_and_the_checkpoint_remembers_why(spark: SparkSession, tmp_path: Path) -> None:
     rng = random.Random(3)
-    keys = [f"k{i}" for i in range(12)]
+    # Twelve keys whose shards are all in the first of three slots: it does all the work, however noisy the clock.
+    shard = shard_sql("xxhash64(concat('k', id))", 64)
+    keys = [f"k{r.id}" for r in spark.range(100).where(f"{shard} < 64 div 3").limit(12).collect()]
     given_batches = Batches.of(*([(e * SECOND, rng.choice(keys), 1) for _ in range(60)] for e in range(8)))
     t = rh.Topology("busy")
     rows = t.source(given_batches.stream(spark, tmp_path / "in"), event_time="ts")
@@ -113,13 +116,13 @@ def test_a_busy_slot_gives_shards_away_and_the_checkpoint_remembers_why(spark: S
     query = run(t, tmp_path / "checkpoint", slots=3, shards=64, balance=1.2)
     assert same(result(tmp_path, "running"), expected_running(given_batches))
     changes = [c for p in query.progress for c in p.changes]
-    assert changes, "12 keys in 3 slots are not even to begin with"
+    assert changes[0].imbalance[0] == pytest.approx(3.0)
     assert all(c.kind == "rebalance" and "times the mean" in c.reason and c.moved > 0 for c in changes)
     assert all(c.imbalance[1] < c.imbalance[0] for c in changes)
     found = inspect(str(tmp_path / "checkpoint"))
     assert [c["epoch"] for c in found["changes"]] == [c.epoch for c in changes]
     assert found["components"]["by key"]["routing"] == list(query.routing["by key"])
-    assert found["components"]["by key"]["imbalance"] < 1.5
+    assert found["components"]["by key"]["imbalance"] < 2.0
     # The routing is still there after a restart.
     Batches(given_batches.frames[:1]).write(tmp_path / "in", first=8)
     before = query.routing
@@ -133,7 +136,7 @@ def test_a_busy_slot_gives_shards_away_and_the_checkpoint_remembers_why(spark: S
 
 def test_a_key_that_no_placement_helps_is_named(spark: SparkSession, tmp_path: Path) -> None:
     given_batches = Batches.of(
-        *([(e * SECOND, "hot" if i % 10 else f"k{i}", 1) for i in range(40)] for e in range(4)),
+        *([(e * SECOND, "hot" if i % 10 else f"k{i}", 1) for i in range(60)] for e in range(4)),
     )
     t = rh.Topology("hot")
     rows = t.source(given_batches.stream(spark, tmp_path / "in"), event_time="ts")

@@ -20,7 +20,6 @@ import polars as pl
 import rheostat as rh
 from rheostat.bench import running
 from rheostat.bench.processes import run_side
-from rheostat.spark.native_rescale import rescale as native_rescale
 from rheostat.workloads.skewed import SCHEMA, START, write_rows
 
 SIZES = (2, 4, 8, 2)
@@ -77,7 +76,9 @@ def _side(side: str, home: Path, epochs: int) -> dict[str, Any]:
 
 
 def _native(spark: Any, data: Path, scratch: Path, epochs: int) -> dict[str, Any]:
-    done = native_rescale(spark, data, SCHEMA, scratch, SIZES, epochs)
+    from rheostat.spark.native_rescale import rescale  # noqa: PLC0415 - pandas, which it needs, takes long to load
+
+    done = rescale(spark, data, SCHEMA, scratch, SIZES, epochs)
     changes = [{"partitions": c.partitions, "seconds": round(c.stop + c.finish + c.repartition + c.restart, 3)}
                for c in done.changes]  # fmt: skip
     return {**_gaps(done.completions), "changes": changes}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import rheostat as rh
-from rheostat.bench import running, state_native
+from rheostat.bench import running
 from rheostat.bench.processes import run_side
 from rheostat.workloads.skewed import Skewed
 
@@ -69,6 +69,8 @@ def _side(way: str, home: Path) -> dict[str, Any]:
             _, progress = running.timed(spark, home / name, scratch, files_per_epoch=FILES_PER_EPOCH)
             found = {"state_bytes": progress[-1].state_bytes, "epoch_seconds": [p.seconds for p in progress]}
         else:
+            from rheostat.bench import state_native  # noqa: PLC0415 - pandas, which it needs, takes long to load
+
             found = state_native.run(spark, way, home / name, scratch, FILES_PER_EPOCH)
         found["seconds"] = time.perf_counter() - began
     return found

@@ -68,6 +68,8 @@ _TOP = {
     "task": float,
 }
 _PARTS = {"cluster", "costs", "workload", "operators", "policy", "success"}
+_ONLY = {"continuous": {"interval", "tick", "patience", "costs"}, "epochs": {"overhead", "task"}}
+"""What only one engine reads."""
 _PLACED = {"slots": int, "executors": int, "weights": str}
 """What a file says of an operator besides its own attributes."""
 
@@ -178,6 +180,10 @@ class Scenario:
             if part not in given:
                 raise TopologyError(f"a scenario needs {part}: write {text}, as the files in scenarios/ do")
         top = checked("", {key: value for key, value in given.items() if key in _TOP}, _TOP)
+        engine = top.get("engine", "continuous")
+        for other, keys in _ONLY.items():
+            if engine in _ONLY and other != engine and (idle := sorted(keys & set(given))):
+                raise TopologyError(f'{", ".join(idle)}: only engine = "{other}" reads this; the engine is "{engine}"')
         interval = top.pop("interval", 1.0)
         tick = top.pop("tick", min(0.01, interval))
         cluster = made(Cluster, "[cluster]", given.get("cluster", {}))
