@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 BIN := .venv/bin
 STAMP := .venv/.made
 
-.PHONY: help env java demo test test-fast lint format docs bench lock clean
+.PHONY: help env java demo test test-fast explore lint format docs bench lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | \
@@ -32,10 +32,13 @@ demo: java ## watch the lending job on local Spark (about 90 seconds)
 	$(BIN)/rheostat demo
 
 test: lint java ## lint, types, import directions, and all tests
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadscope --no-loadscope-reorder
 
 test-fast: $(STAMP) ## the tests without Spark and simulator, in less than two minutes
 	$(BIN)/python -m pytest -m "not slow and not spark and not simulated" --hypothesis-profile=fast
+
+explore: $(STAMP) ## the tests without Spark, with random examples that are new in every run
+	$(BIN)/python -m pytest -m "not slow and not spark" --numprocesses=2 --dist=loadscope --hypothesis-profile=explore
 
 lint: $(STAMP) ## ruff, mypy and import-linter
 	$(BIN)/ruff check src tests examples

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-settings.register_profile("fast", max_examples=25)
+# Every run draws the same examples, so what fails is what was changed; ``make explore`` looks for new ones.
+settings.register_profile("steady", derandomize=True)
+settings.register_profile("fast", settings.get_profile("steady"), max_examples=25)
+settings.register_profile("explore", derandomize=False, print_blob=True)
+settings.load_profile("steady")
 
 COMPILED = (
     "tests/simulate",
@@ -24,17 +31,29 @@ LONG = ("tests/test_cli.py", "tests/demo", "tests/workloads/test_exchange.py", "
 """They start processes, or make and read whole days of orders."""
 
 
-SPARK = ("tests/spark", "tests/test_cli.py")
+SPARK = ("tests/spark/", "tests/test_cli.py")
+"""They start Spark, of which there is one at a time."""
 
 
-# First of all: the marks decide which worker runs a test, which is settled at the end of this.
-@pytest.hookimpl(tryfirst=True)
+def _needs_spark(nodeid: str) -> bool:
+    return nodeid.startswith(SPARK)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if any(part in item.path.as_posix() for part in SPARK):
-            item.add_marker(pytest.mark.xdist_group("spark"))
         for marker, parts in (("simulated", COMPILED), ("slow", LONG)):
             if any(part in item.path.as_posix() for part in parts):
                 item.add_marker(marker)
-    # Tests with Spark take longest: their worker begins at once, and the other one takes all the rest.
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    # Tests with Spark take longest, so they begin first.
+    items.sort(key=lambda item: not _needs_spark(item.nodeid))
+
+
+class OneSpark(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives all tests with Spark to one worker, and the others file by file to whoever has time."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if _needs_spark(nodeid) else nodeid.partition("::")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
+    return OneSpark(config, log)

@@ -35,7 +35,8 @@ def main() -> None:
     try:
         app()
     except rh.RheostatError as error:
-        Console(stderr=True).print(f"[red]error:[/red] {escape(str(error))}", highlight=False)
+        # A file's name is left in one piece: it is there to be copied.
+        Console(stderr=True).print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(1)
 
 

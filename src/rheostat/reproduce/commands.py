@@ -70,7 +70,7 @@ def reproduce(
     if as_json:
         print(json.dumps([c.to_json() for claims in found.values() for c in claims]))
     else:
-        console.print(f"figures and tables are in {reports}/", highlight=False)
+        console.print(f"figures and tables are in {escape(str(reports))}/", highlight=False, soft_wrap=True)
 
 
 def _make_folders(reports: Path, papers: Sequence[str]) -> None:

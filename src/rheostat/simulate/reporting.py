@@ -60,7 +60,7 @@ def show(found: dict[str, object], trace: Trace, console: Console) -> None:
         console.print(f"{text}, {decision.moved} shards move", highlight=False)
     if len(trace.decisions) > _LISTED:
         console.print(f"... and {len(trace.decisions) - _LISTED} decisions before these", highlight=False)
-    console.print(f"drawn in {found['plot']}", highlight=False)
+    console.print(f"drawn in {found['plot']}", highlight=False, markup=False, soft_wrap=True)
 
 
 def draw(title: str, trace: Trace, path: Path) -> None:
