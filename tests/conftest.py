@@ -1,4 +1,4 @@
-"""What makes the fast tests fast, and lets two workers share all of them with one Spark at a time."""
+"""What makes the fast tests fast, and lets two workers share all of them with one SparkSession."""
 
 from __future__ import annotations
 
@@ -31,12 +31,8 @@ LONG = ("tests/test_cli.py", "tests/demo", "tests/workloads/test_exchange.py", "
 """They start processes, or make and read whole days of orders."""
 
 
-SPARK = ("tests/spark/", "tests/test_cli.py")
-"""They start Spark, of which there is one at a time."""
-
-
-def _needs_spark(nodeid: str) -> bool:
-    return nodeid.startswith(SPARK)
+def _shares_spark(nodeid: str) -> bool:
+    return nodeid.startswith("tests/spark/")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,15 +40,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker, parts in (("simulated", COMPILED), ("slow", LONG)):
             if any(part in item.path.as_posix() for part in parts):
                 item.add_marker(marker)
-    # Tests with Spark take longest, so they begin first.
-    items.sort(key=lambda item: not _needs_spark(item.nodeid))
+    # Tests that share a SparkSession take longest together, so they begin first.
+    items.sort(key=lambda item: not _shares_spark(item.nodeid))
 
 
 class OneSpark(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives all tests with Spark to one worker, and the others file by file to whoever has time."""
+    """Gives all tests that share a SparkSession to one worker, the others file by file to whoever has time."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if _needs_spark(nodeid) else nodeid.partition("::")[0]
+        return "spark" if _shares_spark(nodeid) else nodeid.partition("::")[0]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:

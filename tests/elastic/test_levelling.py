@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.balancing import balance
@@ -26,6 +26,7 @@ def one_executor(draw: st.DrawFn) -> tuple[list[int], list[float], int]:
 
 @settings(max_examples=200, deadline=None)
 @given(one_executor(), st.sampled_from([1.0, 1.05, 1.2, 1.5]))
+@example(([0] * 10 + [1] * 3, [50.0] * 8 + [45.0, 39.0, 31.0, 40.0, 50.0], 6), 1.2)  # 121 is 1.2 times the mean
 def test_with_one_executor_it_is_the_slow_balancing(case: tuple[list[int], list[float], int], threshold: float) -> None:
     routing, loads, slots = case
     slow = balance(routing, np.array(loads), slots, threshold)

@@ -183,3 +183,4 @@ def test_other_keys_are_a_shift(seed: int, shards: int) -> None:
 def test_without_rows_there_is_no_shift() -> None:
     assert not shifted(np.zeros(4), RATES, 3.0)
     assert not shifted(RATES, np.zeros(4), 3.0)
+    assert not shifted(np.full(4, 1e-311), RATES, 3.0), "less than a row says nothing"

@@ -66,7 +66,7 @@ def balance(routing: Sequence[int], loads: Loads, slots: int, threshold: float =
     (1, 0, 0, 1)
     """
     before = imbalance(slot_loads(routing, loads, slots))
-    where = _levelled(routing, loads, slots, lambda totals: imbalance(totals) <= threshold)
+    where = _levelled(routing, loads, slots, lambda totals: bool(totals.max() <= threshold * totals.mean()))
     return _assignment(where, loads, slots, before, threshold)
 
 

@@ -180,7 +180,7 @@ def shifted(counts: Values, before: Values, intervals: float) -> bool:
     (False, True)
     """
     rows, total = counts.sum(), before.sum()
-    if not (rows > 0 and total > 0):
+    if not (rows >= 1 and total > 0):
         return False
     old = before / total
     chance = np.sqrt(2 * old * (1 + 1 / max(intervals, 1.0)) / (np.pi * rows)).sum() / 2
