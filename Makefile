@@ -8,6 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
 STAMP := .venv/.made
+TWO := --numprocesses=2 --dist=loadscope
 
 .PHONY: help env java demo test test-fast explore lint format docs bench lock clean
 
@@ -32,13 +33,13 @@ demo: java ## watch the lending job on local Spark (about 90 seconds)
 	$(BIN)/rheostat demo
 
 test: lint java ## lint, types, import directions, and all tests
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadscope --no-loadscope-reorder
+	$(BIN)/python -m pytest $(TWO) --no-loadscope-reorder
 
 test-fast: $(STAMP) ## the tests without Spark and simulator, in less than two minutes
-	$(BIN)/python -m pytest -m "not slow and not spark and not simulated" --hypothesis-profile=fast
+	$(BIN)/python -m pytest -m "not slow and not spark and not simulated" $(TWO) --hypothesis-profile=fast
 
 explore: $(STAMP) ## the tests without Spark, with random examples that are new in every run
-	$(BIN)/python -m pytest -m "not slow and not spark" --numprocesses=2 --dist=loadscope --hypothesis-profile=explore
+	$(BIN)/python -m pytest -m "not slow and not spark" $(TWO) --hypothesis-profile=explore
 
 lint: $(STAMP) ## ruff, mypy and import-linter
 	$(BIN)/ruff check src tests examples

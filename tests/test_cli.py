@@ -110,3 +110,4 @@ def test_a_short_demo_gives_every_figure() -> None:
     assert figures["rheostat"]["windows_per_row"] == 20
     assert figures["shuffles_avoided"] == 5
     assert "windows emitted" in done.stderr
+    assert "Exception in thread" not in done.stderr, "the query ends quietly"

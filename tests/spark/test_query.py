@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any, ClassVar
 
+import polars as pl
 import pytest
 from pyspark.sql import SparkSession
 
 import rheostat as rh
 from rheostat.demo.lending import lending
 from rheostat.workloads.lending import columns
-from tests.spark.streams import run
+from tests.spark.processors import RUNNING_SCHEMA, RUNNING_STATE, running
+from tests.spark.streams import Batches, read_stream, run
 
 
 def live(spark: SparkSession, rows_per_second: int = 500) -> tuple[rh.Topology, rh.sinks.MemorySink]:
@@ -79,3 +82,46 @@ def test_a_query_that_ended_gives_its_checkpoint_back_by_itself(spark: SparkSess
         frame = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in"))
         t.source(frame, event_time="ts").sink(rh.sinks.memory())
         run(t, tmp_path / "checkpoint")
+
+
+class Uncaught:
+    """Notes what ends threads of the JVM; by default that is printed, with a thousand lines."""
+
+    class Java:
+        implements: ClassVar = ["java.lang.Thread$UncaughtExceptionHandler"]
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+
+    def uncaughtException(self, thread: Any, error: Any) -> None:  # noqa: N802
+        self.errors.append(f"{thread.getName()}: {error.getClass().getName()}")
+
+
+def test_a_stop_in_the_middle_of_an_epoch_is_quiet(spark: SparkSession, tmp_path: Path) -> None:
+    begun = str(tmp_path / "begun")
+
+    def linger(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        Path(begun).touch()
+        time.sleep(30)
+        return running(rows, state)
+
+    t = rh.Topology("lingers")
+    Batches.of([(0, "a", 1)]).write(tmp_path / "in")
+    rows = t.source(read_stream(spark, tmp_path / "in"), event_time="ts")
+    rows.process("running", linger, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(rh.sinks.memory())
+    query = t.start(str(tmp_path / "checkpoint"))
+    deadline = time.monotonic() + 60
+    while not Path(begun).exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert spark._jvm is not None
+    threads, uncaught = spark._jvm.java.lang.Thread, Uncaught()
+    threads.setDefaultUncaughtExceptionHandler(uncaught)
+    try:
+        query.stop()
+    finally:
+        threads.setDefaultUncaughtExceptionHandler(None)
+    assert Path(begun).exists()
+    assert uncaught.errors == []
+    assert query.exception() is None
+    assert query.status.state == "stopped"
+    assert query.status.epoch == -1

@@ -10,7 +10,7 @@ import numpy as np
 from pyspark.sql import DataFrame
 
 from rheostat.elastic.balancing import imbalance
-from rheostat.errors import CheckpointError
+from rheostat.errors import CheckpointError, RheostatError
 from rheostat.planning.feeds import StreamSql, passes
 from rheostat.spark.clocks import batch_time, with_clocks
 from rheostat.spark.control import Turn
@@ -31,6 +31,20 @@ _CHANGES = 100
 """How many changes of routing a manifest remembers."""
 
 
+class _StoppedError(RheostatError):
+    """An epoch was given up because its query is being stopped.
+
+    Spark knows such an error by words in its message (SPARK-39218). It looks for them with an expression that overflows
+    its stack if the Java error that came of the stop, with all its causes, is left in the message.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the query is being stopped: py4j.protocol.Py4JJavaError: An error occurred while calling an epoch: "
+            "java.lang.InterruptedException"
+        )
+
+
 class EpochRunner:
     """Runs epochs: the function that Spark calls with every micro-batch.
 
@@ -41,7 +55,12 @@ class EpochRunner:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._configured = False
+        self._stopping = False
         self.failure: BaseException | None = None
+
+    def give_up(self) -> None:
+        """The query is about to be stopped: however an epoch under way ends now, it is no failure."""
+        self._stopping = True
 
     def __call__(self, batch: DataFrame, epoch: int) -> None:
         """Run an epoch that has not been committed yet; Spark may not have noted that it has."""
@@ -51,6 +70,8 @@ class EpochRunner:
                 self._configure(batch)
                 _Epoch(self._job, batch, epoch).run()
         except BaseException as error:
+            if self._stopping:
+                raise _StoppedError from None
             self.failure = explained(error)
             raise
 

@@ -125,6 +125,7 @@ class Query:
 
     def stop(self, timeout: float = 60.0) -> None:
         """End the query. An epoch under way is given up; it will be repeated when the query is started again."""
+        self._runner.give_up()
         self._spark_query.stop()
         if not self._ended.wait(timeout):
             raise TimeoutError(f"query {self.name!r} did not stop within {timeout} s")
