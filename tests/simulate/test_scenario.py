@@ -167,7 +167,7 @@ def policy(name: str = "elasticutor", **values: Any) -> dict[str, Any]:
         ({"engine": "epochs", "overhead": -1}, "overhead = -1: write a number of seconds, 0 or more"),
         ({"engine": "epochs", "interval": 1.0}, 'interval: only engine = "continuous" reads this'),
         ({"engine": "epochs", "costs": {}, "tick": 1.0}, "costs, tick: only engine"),
-        ({"task": 0.1}, 'task: only engine = "epochs" reads this; the engine is "continuous"'),
+        ({"task": 0.1}, 'task: only engine = "epochs" reads this; leave it out for "continuous"'),
         ({"warm_up": -1}, "warm_up = -1: write a number of seconds, 0 or more"),
         ({"warm_up": 4}, "warm_up = 4: write fewer than the 4 seconds"),
         ({"interval": 0}, "a tick is above 0 seconds"),

@@ -183,7 +183,8 @@ class Scenario:
         engine = top.get("engine", "continuous")
         for other, keys in _ONLY.items():
             if engine in _ONLY and other != engine and (idle := sorted(keys & set(given))):
-                raise TopologyError(f'{", ".join(idle)}: only engine = "{other}" reads this; the engine is "{engine}"')
+                names = ", ".join(idle)
+                raise TopologyError(f'{names}: only engine = "{other}" reads this; leave it out for "{engine}"')
         interval = top.pop("interval", 1.0)
         tick = top.pop("tick", min(0.01, interval))
         cluster = made(Cluster, "[cluster]", given.get("cluster", {}))

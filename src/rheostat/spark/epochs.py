@@ -59,7 +59,7 @@ class EpochRunner:
         self.failure: BaseException | None = None
 
     def give_up(self) -> None:
-        """The query is about to be stopped: however an epoch under way ends now, it is no failure."""
+        """The query is about to be stopped: if an epoch under way fails now, Spark is told that this is why."""
         self._stopping = True
 
     def __call__(self, batch: DataFrame, epoch: int) -> None:
@@ -70,9 +70,9 @@ class EpochRunner:
                 self._configure(batch)
                 _Epoch(self._job, batch, epoch).run()
         except BaseException as error:
+            self.failure = explained(error)
             if self._stopping:
                 raise _StoppedError from None
-            self.failure = explained(error)
             raise
 
     def _check_next(self, epoch: int) -> None:

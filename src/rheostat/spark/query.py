@@ -6,13 +6,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.elastic.balancing import THRESHOLD
-from rheostat.errors import RheostatError
 from rheostat.planning.view import View, view_of
 from rheostat.spark.epochs import EpochRunner
 from rheostat.spark.job import Job
@@ -153,11 +152,8 @@ class Query:
     def _watch(self) -> None:
         """Give the checkpoint up as soon as Spark's query has ended, however it ended."""
         try:
-            self._spark_query.awaitTermination()
-        except (StreamingQueryException, RheostatError):
-            pass  # kept by Spark, and told by exception()
-        except Exception:
-            pass
+            with suppress(Exception):  # kept by Spark, and told by exception()
+                self._spark_query.awaitTermination()
         finally:
             self._checkpoint.close()
             self._ended.set()
