@@ -42,14 +42,14 @@ explore: $(STAMP) ## the tests without Spark, with random examples that are new 
 	$(BIN)/python -m pytest -m "not slow and not spark" $(TWO) --hypothesis-profile=explore
 
 lint: $(STAMP) ## ruff, mypy and import-linter
-	$(BIN)/ruff check src tests examples
-	$(BIN)/ruff format --check src tests examples
+	$(BIN)/ruff check src papers benchmarks tests examples
+	$(BIN)/ruff format --check src papers benchmarks tests examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(STAMP) ## let ruff put the code in order
-	$(BIN)/ruff check --fix src tests examples
-	$(BIN)/ruff format src tests examples
+	$(BIN)/ruff check --fix src papers benchmarks tests examples
+	$(BIN)/ruff format src papers benchmarks tests examples
 
 docs: $(STAMP) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -67,5 +67,5 @@ lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock
 	  --no-annotate pyproject.toml -o requirements.lock
 
 clean: ## remove everything that can be made again
-	find src tests -name '*.nb[ic]' -delete
+	find src papers tests -name '*.nb[ic]' -delete
 	rm -rf .venv site build dist .mypy_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse

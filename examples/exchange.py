@@ -1,1 +1,272 @@
-../src/rheostat/demo/exchange.py
+"""A stock exchange: the application of Elasticutor (section 5.4), complete.
+
+Limit orders reach a transactor, which keeps a book for every stock and matches by price and time. Its transactions feed
+six statistics (moving average, volume-weighted average, candles, volume, volatility, composite index) and five
+operators that watch for events (price alarms, halts, large trades, bursts of volume, wash trades). The paper names the
+moving averages, the composite index and the alarms; the others are the usual ones.
+
+Run it with ``python examples/exchange.py``: it makes its own trading day and works through it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import rheostat as rh
+from rheostat.workloads.exchange import SCHEMA, Exchange
+from rheostat.workloads.orderbook import BUY, match
+
+TRADE = (
+    "stock int, ts timestamp, price bigint, shares bigint, cash bigint, "
+    "buyer bigint, seller bigint, buy_order bigint, sell_order bigint"
+)
+EVENT = "stock int, ts timestamp, price bigint, shares bigint, bound double"
+"""A trade that matters, and the value it went beyond."""
+
+HALT = 0.08  # how far a price may go from the day's first trade
+LARGE = 10  # times the stock's average trade
+LARGE_AFTER = 20  # trades a stock needs to have an average
+BURST = 10  # times the stock's average volume per minute
+BURST_AFTER = 10  # minutes a stock needs to have an average
+BASE = 1_000.0  # the composite index before the first trade
+
+DAY = Exchange(orders=500_000)
+FILES = 96
+
+Frames = tuple[pl.DataFrame, pl.DataFrame]
+"""What a vectorised processor returns: output, and changed state."""
+
+
+class Transactor(rh.KeyProcessor):
+    """Matches the orders of one stock. Prices are in ticks, and a trade is made at the price of the older order."""
+
+    bids = rh.ordered_map("bigint", "array<bigint>")
+    asks = rh.ordered_map("bigint", "array<bigint>")
+
+    def process(self, key: Any, rows: Any, context: Any) -> Iterator[tuple[Any, ...]]:  # noqa: ARG002
+        bids, asks, stock = self.bids, self.asks, key.stock
+        for row in rows:
+            fills = match(bids, asks, row.side, row.price, row.shares, row.order, row.trader)
+            for price, shares, order, trader in fills:
+                if row.side == BUY:
+                    parties = (row.trader, trader, row.order, order)
+                else:
+                    parties = (trader, row.trader, order, row.order)
+                yield (stock, row.ts, price, shares, price * shares, *parties)
+
+
+def index_moves(trades: pl.DataFrame, state: pl.DataFrame) -> Frames:
+    """By how much trades move the composite index, per second; every stock has the same weight."""
+    seen = _beside(trades, state).with_columns(first=pl.col("first").fill_null(pl.col("price").first().over("stock")))
+    before = pl.col("price").shift(1).over("stock").fill_null(pl.col("last")).fill_null(pl.col("price"))
+    moves = seen.select(
+        market=pl.lit("SSE"),
+        ts=pl.col("ts").dt.truncate("1s"),
+        move=(pl.col("price") - before) / pl.col("first") * (BASE / DAY.stocks),
+    )
+    changed = seen.group_by("stock").agg(pl.col("first").first(), last=pl.col("price").last())
+    return moves.group_by("market", "ts", maintain_order=True).agg(pl.col("move").sum()), changed
+
+
+def composite_index(moves: pl.DataFrame, state: pl.DataFrame) -> Frames:
+    """The index after every second. A second that ends in a later epoch comes twice, and is complete then."""
+    by_second = moves.group_by("market", "ts").agg(pl.col("move").sum()).sort("market", "ts")
+    level = pl.col("level").fill_null(BASE) + pl.col("move").cum_sum().over("market")
+    output = by_second.join(state, on="market", how="left", maintain_order="left").select("market", "ts", level=level)
+    return output, output.group_by("market").agg(pl.col("level").last())
+
+
+def price_alarms(alarms: Mapping[int, int]) -> Callable[[pl.DataFrame, pl.DataFrame], Frames]:
+    """An alarm whenever a stock's price rises above the threshold its user has set."""
+    bounds = pl.DataFrame(
+        {"stock": list(alarms), "bound": list(alarms.values())}, {"stock": pl.Int32, "bound": pl.Float64}
+    )
+
+    def raise_alarms(trades: pl.DataFrame, state: pl.DataFrame) -> Frames:
+        watched = _beside(trades.join(bounds, on="stock", maintain_order="left"), state)
+        now = watched.with_columns(now=pl.col("price") > pl.col("bound"))
+        before = pl.col("now").shift(1).over("stock").fill_null(pl.col("above")).fill_null(False)
+        return _events(now.filter(pl.col("now") & ~before)), now.group_by("stock").agg(above=pl.col("now").last())
+
+    return raise_alarms
+
+
+def halts(trades: pl.DataFrame, state: pl.DataFrame) -> Frames:
+    """The first trade whose price is too far from the stock's first of the day, once up and once down."""
+    opened = pl.col("opened").fill_null(pl.col("price").first().over("stock"))
+    seen = _beside(trades, state).with_columns(
+        opened=opened, high=pl.col("high").fill_null(False), low=pl.col("low").fill_null(False)
+    )
+    for column, beyond, bound in (
+        ("high", pl.col("price") > pl.col("opened") * (1 + HALT), pl.col("opened") * (1 + HALT)),
+        ("low", pl.col("price") < pl.col("opened") * (1 - HALT), pl.col("opened") * (1 - HALT)),
+    ):
+        first = beyond & ~pl.col(column) & (beyond.cum_sum().over("stock") == 1)
+        seen = seen.with_columns(pl.when(first).then(bound).alias(f"{column}_bound"), beyond.alias(f"{column}_now"))
+    events = seen.with_columns(bound=pl.coalesce("high_bound", "low_bound")).filter(pl.col("bound").is_not_null())
+    changed = seen.group_by("stock").agg(
+        pl.col("opened").first(),
+        *(pl.col(c).first() | pl.col(f"{c}_now").any() for c in ("high", "low")),
+    )
+    return _events(events), changed
+
+
+def large_trades(trades: pl.DataFrame, state: pl.DataFrame) -> Frames:
+    """Trades worth many times the stock's average trade before them."""
+    seen = _beside(trades, state).with_columns(
+        trades=pl.col("trades").fill_null(0) + pl.int_range(1, pl.len() + 1).over("stock"),
+        total=pl.col("total").fill_null(0) + pl.col("cash").cum_sum().over("stock"),
+    )
+    before = pl.col("trades") - 1
+    average = (pl.col("total") - pl.col("cash")) / before
+    large = seen.filter((before >= LARGE_AFTER) & (pl.col("cash") > LARGE * average))
+    changed = seen.group_by("stock").agg(pl.col("trades").last(), pl.col("total").last())
+    return _events(large.with_columns(bound=LARGE * average)), changed
+
+
+def volume_bursts(trades: pl.DataFrame, state: pl.DataFrame) -> Frames:
+    """The trade with which a stock's volume of the minute goes beyond many times its average per minute before."""
+    minute = pl.col("ts").dt.epoch("s") // 60
+    seen = _beside(trades, state).with_columns(now=pl.max_horizontal(minute.cum_max().over("stock"), "minute"))
+    carried = pl.when(pl.col("now") == pl.col("minute")).then(pl.col("volume")).otherwise(0).fill_null(0)
+    seen = seen.with_columns(
+        began=pl.col("began").fill_null(pl.col("now").first().over("stock")),
+        volume=carried + pl.col("shares").cum_sum().over("stock", "now"),
+        total=pl.col("total").fill_null(0) + pl.col("shares").cum_sum().over("stock"),
+    )
+    minutes = pl.col("now") - pl.col("began")
+    bound = BURST * (pl.col("total") - pl.col("volume")) / minutes
+    burst = (pl.col("volume") > bound) & (pl.col("volume") - pl.col("shares") <= bound)
+    changed = seen.group_by("stock").agg(
+        pl.col("began").first(),
+        minute=pl.col("now").last(),
+        volume=pl.col("volume").last(),
+        total=pl.col("total").last(),
+    )
+    return _events(seen.filter((minutes >= BURST_AFTER) & burst).with_columns(bound=bound)), changed
+
+
+def exchange(orders: Any, alarms: Mapping[int, int] | None = None) -> tuple[rh.Topology, dict[str, rh.Stream]]:
+    """The topology, the transactions and the eleven result streams, still without sinks.
+
+    Args:
+        orders: a streaming DataFrame with the columns of the workload's ``SCHEMA``.
+        alarms: the price in ticks above which a stock raises an alarm, for those that have one.
+    """
+    t = rh.Topology("exchange")
+    source = t.source(orders, event_time="ts", slack="1 second", name="orders")
+    trades = source.process("transactor", Transactor, by="stock", schema=TRADE, event_time="ts", order=("ts", "order"))
+    return t, {"trades": trades, **_statistics(trades), **_watches(trades, alarms or {})}
+
+
+def _statistics(trades: rh.Stream) -> dict[str, rh.Stream]:
+    sliding, minutes = rh.sliding("5 minutes", "1 minute"), rh.tumbling("1 minute")
+    prices = trades.compute("prices", by="stock", average=rh.mean("price"))
+    values = trades.compute("values", by="stock", cash=rh.sum("cash"), shares=rh.sum("shares"))
+    ranges = trades.compute(
+        "ranges",
+        by="stock",
+        open=rh.first("price"),
+        high=rh.max("price"),
+        low=rh.min("price"),
+        close=rh.last("price"),
+    )
+    volumes = trades.compute("volumes", by="stock", trades=rh.count(), shares=rh.sum("shares"), cash=rh.sum("cash"))
+    spreads = trades.compute("spreads", by="stock", deviation=rh.stddev("price"))
+    moves = trades.process(
+        "index_moves",
+        index_moves,
+        by="stock",
+        state="first bigint, last bigint",
+        schema="market string, ts timestamp, move double",
+    )
+    return {
+        "moving_average": prices.consolidate("moving_average", sliding),
+        "vwap": values.consolidate("values_traded", sliding).map(
+            "vwap", lambda df: df.selectExpr("*", "cash / shares as vwap")
+        ),
+        "candles": ranges.consolidate("candles", minutes),
+        "volume": volumes.consolidate("volume", rh.tumbling("1 minute", "5 minutes", "1 hour")),
+        "volatility": spreads.consolidate("volatility", sliding),
+        "composite_index": moves.process(
+            "composite_index",
+            composite_index,
+            by="market",
+            state="level double",
+            schema="market string, ts timestamp, level double",
+        ),
+    }
+
+
+def _watches(trades: rh.Stream, alarms: Mapping[int, int]) -> dict[str, rh.Stream]:
+    def watch(name: str, logic: Callable[[pl.DataFrame, pl.DataFrame], Frames], state: str) -> rh.Stream:
+        return trades.process(name, logic, by="stock", state=state, schema=EVENT)
+
+    return {
+        "price_alarms": watch("price_alarms", price_alarms(alarms), "above boolean"),
+        "halts": watch("halts", halts, "opened bigint, high boolean, low boolean"),
+        "large_trades": watch("large_trades", large_trades, "trades bigint, total bigint"),
+        "volume_bursts": watch(
+            "volume_bursts", volume_bursts, "began bigint, minute bigint, volume bigint, total bigint"
+        ),
+        "wash_trades": trades.map("wash_trades", lambda df: df.where("buyer = seller")),
+    }
+
+
+def _beside(rows: pl.DataFrame, state: pl.DataFrame) -> pl.DataFrame:
+    """Every row with the state its stock had before this epoch, nulls if it had none."""
+    return rows.join(state, on="stock", how="left", maintain_order="left")
+
+
+def _events(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select("stock", "ts", "price", "shares", pl.col("bound").cast(pl.Float64))
+
+
+def unfilled(orders: pl.DataFrame, trades: pl.DataFrame) -> pl.DataFrame:
+    """The orders with the shares that trades have left of them.
+
+    Together with the trades this is the balance of the exchange: no order may be filled beyond its size, what buyers
+    got and sellers gave is what orders lack, and what is left of a stock's orders may not still match.
+    """
+    sides = [trades.select(order=f"{side}_order", filled="shares") for side in ("buy", "sell")]
+    filled = pl.concat(sides).group_by("order").agg(pl.col("filled").sum())
+    left = pl.col("shares") - pl.col("filled").fill_null(0)
+    return orders.join(filled, on="order", how="left", maintain_order="left").with_columns(left=left).drop("filled")
+
+
+def order_stream(spark: Any, day: Exchange, files: int) -> Any:
+    """The orders of a trading day as a file stream, one file per epoch."""
+    folder = Path(tempfile.gettempdir()) / f"rheostat-exchange-{day.orders}-{day.seconds}-{day.seed}-{files}"
+    day.write(folder, files)  # the same bytes in the same place each time, so that a checkpoint can be resumed
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def topology(spark: Any) -> rh.Topology:
+    """The job as ``rheostat run`` and ``rheostat explain`` load it; alarms are set 3 % above the opening prices."""
+    alarms = {stock: int(price * 1.03) for stock, price in enumerate(DAY.opening_prices())}
+    t, results = exchange(order_stream(spark, DAY, FILES), alarms)
+    for name in ("composite_index", "price_alarms", "halts", "volume_bursts"):
+        results[name].sink(rh.sinks.console(5))
+    heavy = results["volume"].map("heavy", lambda df: df.where("window = '5 minutes' and shares > 1000000"))
+    heavy.sink(rh.sinks.console(5))
+    return t
+
+
+def main() -> None:
+    spark = rh.session("exchange")
+    job = topology(spark)
+    print(job.explain())
+    with tempfile.TemporaryDirectory() as checkpoint:
+        query = job.start(checkpoint)
+        query.await_termination(timeout=60)
+        query.stop()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,11 +1,13 @@
-"""What makes the fast tests fast, and lets two workers share all of them with one SparkSession."""
+"""One SparkSession for all tests that need it, and what lets two workers share the tests."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from pyspark.sql import SparkSession
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 # Every run draws the same examples, so what fails is what was changed; ``make explore`` looks for new ones.
@@ -16,28 +18,47 @@ settings.load_profile("steady")
 
 COMPILED = (
     "tests/simulate",
-    "tests/reproduce",
-    "tests/elastic/policies",
-    "tests/elastic/grouping",
-    "tests/elastic/profiles",
-    "tests/elastic/forecasts",
+    "tests/papers",
+    "tests/elastic/test_conformance",
+    "tests/elastic/test_missing_metrics",
     "tests/elastic/elysium",
+    "tests/elastic/posg",
     "rheostat/simulate",
-    "rheostat/reproduce",
+    "/papers/",
 )
+"""They run compiled loops, which are compiled at first use, or train networks."""
 
-
-LONG = ("tests/test_cli.py", "tests/demo", "tests/workloads/test_exchange.py", "tests/workloads/test_lobster.py")
+LONG = ("tests/cli", "tests/demo", "tests/workloads/test_exchange.py", "tests/workloads/test_lobster.py")
 """They start processes, or make and read whole days of orders."""
+
+SPARK = ("tests/spark/", "tests/benchmarks/")
+"""They share a SparkSession."""
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    import rheostat as rh
+
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # plans run a few times each: the second compiler never pays
+    session = rh.session(
+        "tests",
+        conf={
+            "spark.sql.shuffle.partitions": "2",
+            "spark.driver.memory": "2g",
+            "spark.driver.extraJavaOptions": quick,
+        },
+    )
+    yield session
+    session.stop()
 
 
 def _shares_spark(nodeid: str) -> bool:
-    return nodeid.startswith("tests/spark/")
+    return nodeid.startswith(SPARK)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        for marker, parts in (("simulated", COMPILED), ("slow", LONG)):
+        for marker, parts in (("simulated", COMPILED), ("slow", LONG), ("spark", SPARK)):
             if any(part in item.path.as_posix() for part in parts):
                 item.add_marker(marker)
     # Tests that share a SparkSession take longest together, so they begin first.

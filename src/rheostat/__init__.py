@@ -4,7 +4,7 @@
 >>> topology = rh.Topology("lending")
 """
 
-from rheostat.elastic.changes import Change
+from rheostat.elastic.routing.requests import Change
 from rheostat.errors import (
     CheckpointError,
     CheckpointInUseError,
@@ -16,7 +16,7 @@ from rheostat.errors import (
 from rheostat.spark.progress import Progress
 from rheostat.spark.query import Query, Status
 from rheostat.spark.session import session
-from rheostat.spark.starting import AVAILABLE_NOW, Topology
+from rheostat.spark.topology import AVAILABLE_NOW, Topology
 from rheostat.topology import sinks
 from rheostat.topology.aggregates import (
     aggregate,
@@ -34,7 +34,7 @@ from rheostat.topology.aggregates import (
     variance,
 )
 from rheostat.topology.processors import Context, KeyProcessor, list_of, ordered_map, value
-from rheostat.topology.streams import Stream
+from rheostat.topology.stream import Stream
 from rheostat.windows.window import Window, hopping, sliding, tumbling
 
 __version__ = "0.1.0"

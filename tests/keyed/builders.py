@@ -17,7 +17,7 @@ from rheostat.keyed.outcome import Outcome, Setting
 from rheostat.topology.nodes import Process
 from rheostat.topology.processors import KeyProcessor
 from rheostat.types import Schema, arrow_type
-from rheostat.windows.merging import HASH, START
+from rheostat.windows.layout import HASH, START
 from rheostat.windows.partials import Column
 
 WORDS: Schema = {"word": "string", "n": "bigint"}

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from rheostat.errors import OperatorError
-from rheostat.spark.limits import time_limit
+from rheostat.spark.tasks.time_limit import time_limit
 
 
 def watchdogs() -> int:

@@ -16,10 +16,10 @@ from rheostat.keyed.layout import TOUCHED, layout_of
 from rheostat.keyed.outcome import Outcome
 from rheostat.planning.feeds import Feed
 from rheostat.planning.physical import KeyedTable
-from rheostat.spark.keyed_tasks import _touched, _typed, call_timers, take_rows
-from rheostat.spark.specs import KeyedSpec, PartReport, StageSpec
+from rheostat.spark.stage.specs import KeyedSpec, PartReport, StageSpec
+from rheostat.spark.tasks.keyed import _touched, _typed, call_timers, take_rows
 from rheostat.state.files import Folder
-from rheostat.state.keyed import KeyedReader
+from rheostat.state.keyed_table import KeyedReader
 from rheostat.state.segments import Segment
 from rheostat.topology.nodes import Process
 from rheostat.topology.processors import Context, KeyProcessor, list_of, value

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from rheostat.elastic.routing import even_routing
+from rheostat.elastic.routing.table import even_routing
 from rheostat.planning.physical import PhysicalPlan, plan_physical
 from rheostat.planning.view import View, view_of
 from rheostat.topology import aggregates as rh
 from rheostat.topology import sinks
 from rheostat.topology.aggregates import Aggregate
 from rheostat.topology.graph import Graph
-from rheostat.topology.streams import Stream
+from rheostat.topology.stream import Stream
 from rheostat.windows.window import Window, tumbling
 from tests.topology.builders import Frame, loans
 

@@ -15,7 +15,7 @@ from rheostat.planning.physical import PhysicalPlan, plan_physical
 from rheostat.topology import aggregates as rh
 from rheostat.topology.aggregates import Aggregate
 from rheostat.topology.graph import Graph
-from rheostat.topology.streams import Stream
+from rheostat.topology.stream import Stream
 from rheostat.windows.consolidation import to_json
 from rheostat.windows.window import Window, sliding, tumbling
 from tests.planning.builders import add, components

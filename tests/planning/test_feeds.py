@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rheostat.elastic.routing import even_routing
+from rheostat.elastic.routing.table import even_routing
 from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, pane_sql, part_sql, passes, plan_feeds
 from rheostat.planning.physical import PhysicalPlan, plan_physical
 from rheostat.topology import aggregates as rh

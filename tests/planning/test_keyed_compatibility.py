@@ -13,7 +13,7 @@ from rheostat.errors import CheckpointError
 from rheostat.planning import compatibility
 from rheostat.planning.physical import PhysicalPlan, plan_physical
 from rheostat.topology.graph import Graph
-from rheostat.topology.streams import Stream
+from rheostat.topology.stream import Stream
 from tests.planning.builders import add
 from tests.topology.builders import Frame
 

@@ -12,7 +12,7 @@ from rheostat.topology import aggregates as rh
 from rheostat.topology import sinks
 from rheostat.topology.graph import Graph, in_order
 from rheostat.topology.processors import KeyProcessor, value
-from rheostat.topology.streams import Stream
+from rheostat.topology.stream import Stream
 from rheostat.windows.partials import Column
 from rheostat.windows.window import tumbling
 from tests.planning.builders import add, view

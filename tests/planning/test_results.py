@@ -10,8 +10,8 @@ import pyarrow as pa
 from rheostat.planning.physical import Table, plan_physical
 from rheostat.planning.results import finish, result_schema
 from rheostat.topology import aggregates as rh
-from rheostat.windows.closing import Closed
-from rheostat.windows.merging import HASH
+from rheostat.windows.close import Closed
+from rheostat.windows.layout import HASH
 from rheostat.windows.partials import ROWS
 from rheostat.windows.window import tumbling
 from tests.planning.builders import add

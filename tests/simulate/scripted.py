@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from rheostat.elastic.plan import OperatorPlan, Plan
-from rheostat.simulate.continuous import Continuous, Interval
+from rheostat.elastic.model.plan import OperatorPlan, Plan
+from rheostat.simulate.continuous.engine import Continuous, Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.workloads.arrivals import Arrivals
 

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rheostat.elastic.measured import Measured
-from rheostat.elastic.plan import OperatorPlan, Plan
+from rheostat.elastic.elasticutor.shard_rates import Measured
+from rheostat.elastic.model.plan import OperatorPlan, Plan
+from rheostat.elastic.model.queueing import epoch_latency, epoch_seconds
 from rheostat.elastic.policies import Static
-from rheostat.elastic.queueing import epoch_latency, epoch_seconds
 from rheostat.errors import TopologyError
-from rheostat.simulate.continuous import Continuous
+from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Job, Operator
-from rheostat.simulate.running import Simulation
+from rheostat.simulate.simulation import Simulation
 from rheostat.workloads.arrivals import Constant, Curve
 from tests.simulate.scripted import slots_of
 

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from rheostat.cli import app
+from rheostat.cli.main import app
+from rheostat.cli.simulate import POLICY_NAMES
 from rheostat.elastic.policies import POLICIES, Elasticutor, Static, StreamSwitch
-from rheostat.elastic.verdicts import Limits
+from rheostat.elastic.streamswitch.diagnosis import Limits
 from rheostat.errors import TopologyError
-from rheostat.simulate.commands import POLICY_NAMES
-from rheostat.simulate.running import Simulation
-from rheostat.simulate.scenario import Scenario, make_policy
-from rheostat.simulate.sources import KINDS, make_workload
+from rheostat.simulate.scenario.scenario import Scenario, make_policy
+from rheostat.simulate.scenario.workloads import KINDS, make_workload
+from rheostat.simulate.simulation import Simulation
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 
@@ -245,14 +245,14 @@ def test_figures_that_are_no_numbers_are_still_json(tmp_path: Path) -> None:
     assert json.loads(result.stdout, parse_constant=refuse)["latency"] is None
 
 
-@pytest.mark.parametrize("module", ["rheostat.simulate.commands", "rheostat.reproduce.commands"])
+@pytest.mark.parametrize("module", ["rheostat.cli.simulate", "papers.commands"])
 def test_commands_load_nothing_heavy_before_they_run(module: str) -> None:
     """What the package itself loads counts for nothing here."""
     code = f"import sys, rheostat; before = set(sys.modules); import {module}; print(*(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert not loaded & {"numba", "matplotlib", "scipy", "sklearn", "pandas"}
-    assert "rheostat.simulate.scenario" not in done.stdout
+    assert "rheostat.simulate.scenario.scenario" not in done.stdout
 
 
 def test_the_command_shows_decisions(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_errors_name_the_file_the_table_and_the_key(old: str, new: str, message:
     """Brackets are not taken for colours."""
     file = tmp_path / "small.toml"
     file.write_text(SMALL.replace(old, new))
-    command = [sys.executable, "-m", "rheostat.cli", "simulate", str(file)]
+    command = [sys.executable, "-m", "rheostat.cli.main", "simulate", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.simulate.kernel import bin_of
-from rheostat.simulate.records import BINS
+from rheostat.simulate.continuous.kernel import bin_of
+from rheostat.simulate.continuous.records import BINS
 from rheostat.simulate.trace import Trace, quantile
 
 WIDTH = 9 / 8

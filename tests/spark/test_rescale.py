@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import rheostat as rh
-from rheostat.elastic.routing import shard_sql
+from rheostat.elastic.routing.table import shard_sql
 from rheostat.state.inspection import inspect
 from tests.spark.processors import (
     RUNNING_SCHEMA,

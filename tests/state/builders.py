@@ -11,8 +11,8 @@ from rheostat.state.checkpoint import Checkpoint
 from rheostat.state.files import Folder
 from rheostat.state.manifest import Manifest
 from rheostat.state.segments import Segment
-from rheostat.state.tables import write_rows
-from rheostat.windows.merging import GRANULE, HASH, START, Layout
+from rheostat.state.window_table import write_rows
+from rheostat.windows.layout import GRANULE, HASH, START, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column
 
 LAYOUT = Layout((Column("k.key", "string"),), (ROW_COUNT,))

@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-from rheostat.elastic.routing import even_routing, shards_of
+from rheostat.elastic.routing.table import even_routing, shards_of
 from rheostat.keyed.layout import TIMERS, TOUCHED, KeyedLayout
 from rheostat.state.files import Folder
-from rheostat.state.keyed import write_keys
+from rheostat.state.keyed_table import write_keys
 from rheostat.state.segments import Segment
-from rheostat.state.tables import arrow_schema, to_polars
-from rheostat.windows.merging import HASH, START
+from rheostat.state.window_table import arrow_schema, to_polars
+from rheostat.windows.layout import HASH, START
 from rheostat.windows.partials import Column
 from tests.state.builders import SHARDS
 

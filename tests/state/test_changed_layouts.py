@@ -14,13 +14,13 @@ from rheostat.planning.physical import Table, plan_physical
 from rheostat.planning.results import finish
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
-from rheostat.state.tables import TableReader, write_rows
+from rheostat.state.window_table import TableReader, write_rows
 from rheostat.topology import aggregates as rh
 from rheostat.topology.aggregates import Aggregate
 from rheostat.topology.graph import Graph
-from rheostat.windows.closing import Closed, close
-from rheostat.windows.merging import GRANULE, HASH, START
-from rheostat.windows.refreshing import refresh
+from rheostat.windows.close import Closed, close
+from rheostat.windows.layout import GRANULE, HASH, START
+from rheostat.windows.refresh import refresh
 from rheostat.windows.window import tumbling
 from tests.topology.builders import loans
 

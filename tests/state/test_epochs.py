@@ -11,14 +11,14 @@ import polars as pl
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.routing import even_routing, owned, shards_of
+from rheostat.elastic.routing.table import even_routing, owned, shards_of
 from rheostat.state import compaction
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
-from rheostat.state.tables import TableReader, write_rows
-from rheostat.windows.closing import Closed, close
+from rheostat.state.window_table import TableReader, write_rows
+from rheostat.windows.close import Closed, close
 from rheostat.windows.consolidation import ConsolidationPlan, plan_consolidation
-from rheostat.windows.merging import HASH, Layout
+from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.window import Window
 from tests.state.builders import SHARDS
 from tests.windows.builders import overlapping, window_sets

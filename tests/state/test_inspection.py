@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from rheostat.cli import app
-from rheostat.elastic.changes import Rescale, apply
-from rheostat.elastic.loads import ShardLoads
+from rheostat.cli.main import app
+from rheostat.elastic.routing.requests import Rescale, apply
+from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.errors import CheckpointError
 from rheostat.state.checkpoint import Checkpoint
 from rheostat.state.files import Folder

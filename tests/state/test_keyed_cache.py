@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rheostat.elastic.routing import even_routing, owned
+from rheostat.elastic.routing.table import even_routing, owned
 from rheostat.state.cache import drain_fetches
 from rheostat.state.files import Folder
-from rheostat.state.keyed import KeyedReader, write_keys
+from rheostat.state.keyed_table import KeyedReader, write_keys
 from rheostat.state.segments import Segment
 from tests.state.builders import SHARDS, remote
 from tests.state.keyed_builders import HASHES, LAYOUT, Kept, Model, model_of, shard_of, state_frame

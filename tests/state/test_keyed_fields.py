@@ -13,10 +13,10 @@ import pytest
 
 from rheostat.keyed.layout import DEAD, TIMERS, TOUCHED, KeyedLayout
 from rheostat.state.files import Folder
-from rheostat.state.keyed import KeyedReader, write_keys
+from rheostat.state.keyed_table import KeyedReader, write_keys
 from rheostat.state.segments import Segment
-from rheostat.state.tables import arrow_schema
-from rheostat.windows.merging import HASH
+from rheostat.state.window_table import arrow_schema
+from rheostat.windows.layout import HASH
 from rheostat.windows.partials import Column
 from tests.state.builders import SHARDS
 

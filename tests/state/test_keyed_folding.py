@@ -10,10 +10,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.routing import owned
+from rheostat.elastic.routing.table import owned
 from rheostat.keyed.layout import DEAD, TIMERS
 from rheostat.state.files import Folder
-from rheostat.state.keyed import KeyedReader, write_keys
+from rheostat.state.keyed_table import KeyedReader, write_keys
 from tests.state.builders import SHARDS
 from tests.state.keyed_builders import (
     ALL,

@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rheostat.elastic.routing import even_routing, owned
+from rheostat.elastic.routing.table import even_routing, owned
 from rheostat.keyed.layout import TIMERS
 from rheostat.state import compaction
 from rheostat.state.checkpoint import Checkpoint
 from rheostat.state.compaction import choose_newest
 from rheostat.state.files import Folder
-from rheostat.state.keyed import KeyedReader, write_keys
+from rheostat.state.keyed_table import KeyedReader, write_keys
 from rheostat.state.manifest import Manifest
 from rheostat.state.segments import Segment
 from tests.state.builders import SHARDS

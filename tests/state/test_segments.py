@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.routing import shards_of
+from rheostat.elastic.routing.table import shards_of
 from rheostat.errors import CheckpointError
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment, open_segment, write_segment
-from rheostat.state.tables import arrow_schema, to_polars, write_rows
-from rheostat.windows.merging import HASH, Layout
+from rheostat.state.window_table import arrow_schema, to_polars, write_rows
+from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, Column, Extreme, Moments, Total
 from rheostat.windows.sketches import Quantile
 from tests.state.builders import LAYOUT, SHARDS, Row, frame, written

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rheostat.topology.graph import Graph
-from rheostat.topology.streams import Stream
+from rheostat.topology.stream import Stream
 
 LOANS = {
     "ts": "timestamp",

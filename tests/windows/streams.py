@@ -11,10 +11,10 @@ import numpy.typing as npt
 import polars as pl
 from hypothesis import strategies as st
 
-from rheostat.windows.closing import Closed, close
+from rheostat.windows.close import Closed, close
 from rheostat.windows.consolidation import ConsolidationPlan
 from rheostat.windows.lateness import place
-from rheostat.windows.merging import HASH, Layout
+from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column, Extreme, Total
 from rheostat.windows.window import Window
 from tests.windows.builders import containing

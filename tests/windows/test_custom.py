@@ -10,7 +10,7 @@ import pytest
 
 from rheostat.errors import OperatorError
 from rheostat.windows.custom import Custom, FrameFunction, call_over
-from rheostat.windows.merging import HASH, Layout
+from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column
 
 VALUE, SIZE = "p.by_stock.vwap.value", "p.by_stock.vwap.size"

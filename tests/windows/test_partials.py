@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.windows.merging import HASH, Layout
+from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Edge, Extreme, Moments, Partial, Total, quoted
 from tests.windows.kinds import KINDS, Kind, Row
 

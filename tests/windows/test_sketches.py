@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rheostat.windows.merging import HASH, Layout
+from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column
 from rheostat.windows.sketches import Distinct, Frequent, Quantile, Sketch
 from tests.windows.kinds import hll, kll

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rheostat.elastic.forecasts.series import DAY, WEEK
+from rheostat.elastic.elysium.forecasts.series import DAY, WEEK
 from rheostat.errors import TopologyError
 from rheostat.workloads.recorded import folder, loads, read, synthetic
 

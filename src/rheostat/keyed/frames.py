@@ -12,8 +12,8 @@ from rheostat.errors import OperatorError
 from rheostat.keyed.layout import DEAD, TIMERS, TOUCHED, KeyedLayout
 from rheostat.keyed.outcome import Outcome, Setting, typed
 from rheostat.topology.nodes import Process
-from rheostat.topology.processing import TIMER
-from rheostat.windows.merging import HASH, START
+from rheostat.topology.process import TIMER
+from rheostat.windows.layout import HASH, START
 from rheostat.windows.partials import Column
 
 _MOMENT = pl.Datetime("us", "UTC")

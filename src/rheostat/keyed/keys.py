@@ -16,7 +16,7 @@ from rheostat.keyed.layout import TIMERS, KeyedLayout
 from rheostat.keyed.outcome import Outcome, Setting, typed_rows
 from rheostat.topology.nodes import Process
 from rheostat.topology.processors import Context, KeyProcessor, from_micros
-from rheostat.windows.merging import HASH, START
+from rheostat.windows.layout import HASH, START
 from rheostat.windows.partials import Column
 
 Key = tuple[Any, ...]

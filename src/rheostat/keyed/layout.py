@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rheostat.topology.nodes import Process
-from rheostat.windows.merging import HASH
+from rheostat.windows.layout import HASH
 from rheostat.windows.partials import Column
 
 DEAD, TOUCHED, TIMERS = "dead", "touched", "timers"

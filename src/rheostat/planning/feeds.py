@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rheostat.elastic.routing import shard_sql
+from rheostat.elastic.routing.table import shard_sql
 from rheostat.planning.physical import KeyedTable, PhysicalPlan, Table
 from rheostat.windows.custom import Custom
-from rheostat.windows.merging import HASH, START
+from rheostat.windows.layout import HASH, START
 from rheostat.windows.partials import Partial, quoted
 from rheostat.windows.window import Window
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rheostat.keyed.layout import KeyedLayout, layout_of
-from rheostat.planning.fusion import fuse
+from rheostat.planning.enorm.fusion import fuse
 from rheostat.topology.aggregates import Bound
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Compute, Process
 from rheostat.windows.consolidation import ConsolidationPlan, plan_consolidation
-from rheostat.windows.merging import Layout
+from rheostat.windows.layout import Layout
 from rheostat.windows.partials import ROW_COUNT, Column, Partial, quoted
 from rheostat.windows.window import Window
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from rheostat.planning.physical import Output
 from rheostat.topology.nodes import WINDOW, WINDOW_END, WINDOW_START
 from rheostat.types import arrow_type
-from rheostat.windows.closing import Closed
+from rheostat.windows.close import Closed
 from rheostat.windows.window import Window
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.elastic.observation import Observation, OperatorObservation
-from rheostat.elastic.plan import Plan
+from rheostat.elastic.model.observation import Observation, OperatorObservation
+from rheostat.elastic.model.plan import Plan
 from rheostat.errors import TopologyError
-from rheostat.simulate.continuous import Interval
+from rheostat.simulate.continuous.engine import Interval
+from rheostat.simulate.continuous.kernel import bin_of
+from rheostat.simulate.continuous.records import BINS
 from rheostat.simulate.job import Cluster, Job, Operator
-from rheostat.simulate.kernel import bin_of
-from rheostat.simulate.records import BINS
 from rheostat.workloads.arrivals import Workload
 
 Values = npt.NDArray[np.float64]
@@ -40,7 +40,7 @@ class Epochs:
         task: seconds of a core that every slot costs in every epoch.
         trigger: an epoch begins at the earliest so many seconds after the one before it.
 
-    >>> from rheostat.elastic.plan import OperatorPlan
+    >>> from rheostat.elastic.model.plan import OperatorPlan
     >>> from rheostat.workloads.arrivals import Constant
     >>> job = Job((Operator("work", shards=4, cost=0.001),))
     >>> steady = Constant(1000.0, [1, 1, 1, 1])

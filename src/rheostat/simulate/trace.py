@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.simulate.records import BINS
+from rheostat.simulate.continuous.records import BINS
 
 Values = npt.NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.elastic.changes import Change
+from rheostat.elastic.routing.requests import Change
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from rheostat.elastic.balancing import THRESHOLD
+from rheostat.elastic.routing.balance import THRESHOLD
 from rheostat.planning.view import View, view_of
-from rheostat.spark.epochs import EpochRunner
-from rheostat.spark.job import Job
+from rheostat.spark.epoch.epoch import EpochRunner
+from rheostat.spark.epoch.job import Job
 from rheostat.spark.progress import Progress
-from rheostat.spark.stages import explained
+from rheostat.spark.stage.stage import explained
 
 
 @dataclass(frozen=True)

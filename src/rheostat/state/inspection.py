@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.elastic.balancing import imbalance, slot_loads
-from rheostat.elastic.loads import ShardLoads
-from rheostat.elastic.routing import shards_of
+from rheostat.elastic.routing.balance import imbalance, slot_loads
+from rheostat.elastic.routing.shard_load import ShardLoads
+from rheostat.elastic.routing.table import shards_of
 from rheostat.errors import CheckpointError
 from rheostat.state import compaction
 from rheostat.state.checkpoint import IDENTITY
 from rheostat.state.files import Folder
 from rheostat.state.manifest import Manifest, decode
 from rheostat.state.segments import Segment, open_segment
-from rheostat.windows.merging import HASH
+from rheostat.windows.layout import HASH
 
 
 def inspect(uri: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from rheostat.durations import Duration, micros
 from rheostat.errors import TopologyError
 from rheostat.topology.nodes import Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
-from rheostat.topology.streams import EventTime, Stream
+from rheostat.topology.stream import EventTime, Stream
 from rheostat.types import TIMESTAMPS, micros_sql
 from rheostat.windows.partials import quoted
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.elastic.routing import shards_of
+from rheostat.elastic.routing.table import shards_of
 from rheostat.errors import TopologyError
 
 Floats = npt.NDArray[np.float64]

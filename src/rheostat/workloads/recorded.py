@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.elastic.forecasts.series import DAY, WEEK, Series
+from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Series
 from rheostat.errors import TopologyError
 
 Values = npt.NDArray[np.float64]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from rheostat.elastic.elysium.config import NodeType
+from rheostat.elastic.elysium.configuration import NodeType
 from rheostat.elastic.elysium.dataflow import Dataflow, Operator
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
-from rheostat.elastic.forecasts.series import Forecast
-from rheostat.elastic.profiles.profile import Line, Profile
-from rheostat.elastic.profiles.samples import Stream
+from rheostat.elastic.elysium.forecasts.series import Forecast
+from rheostat.elastic.elysium.profiles.profile import Line, Profile
+from rheostat.elastic.elysium.profiles.samples import Stream
 
 UNIT = NodeType(cores=4, hertz=1.0)
 """A node whose cores do one cycle per second, so that cycles are shares of a core."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rheostat.elastic.elysium.allocator import Allocator, Balanced, RoundRobin, allocated
-from rheostat.elastic.elysium.config import Config, Parallelism
+from rheostat.elastic.elysium.configuration import Config, Parallelism
 from rheostat.errors import TopologyError
 
 parallelisms = st.dictionaries(

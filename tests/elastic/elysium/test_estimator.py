@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from rheostat.elastic.elysium.allocator import Allocation, RoundRobin
-from rheostat.elastic.elysium.config import NodeType
+from rheostat.elastic.elysium.configuration import NodeType
 from rheostat.elastic.elysium.dataflow import Dataflow, Operator
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
-from rheostat.elastic.forecasts.series import Origins, Series, Values
-from rheostat.elastic.profiles.profile import Line
-from rheostat.elastic.profiles.samples import INPUT
+from rheostat.elastic.elysium.forecasts.series import Origins, Series, Values
+from rheostat.elastic.elysium.profiles.profile import Line
+from rheostat.elastic.elysium.profiles.samples import INPUT
 from rheostat.errors import TopologyError
 from tests.elastic.elysium.builders import chain, estimator, profiles
 

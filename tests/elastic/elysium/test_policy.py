@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from rheostat.elastic.elysium.compute import Bounds
-from rheostat.elastic.elysium.config import Config, Thresholds
-from rheostat.elastic.elysium.joint import JointScaling
+from rheostat.elastic.elysium.algorithm1 import Bounds
+from rheostat.elastic.elysium.configuration import Config, Thresholds
+from rheostat.elastic.elysium.forecasts.series import Origins, Series, Values
+from rheostat.elastic.elysium.joint_scaling import JointScaling
 from rheostat.elastic.elysium.policy import Elysium, Observation, OnlyNodes, OnlyOperators, Policy, Static
-from rheostat.elastic.forecasts.series import Origins, Series, Values
-from rheostat.elastic.profiles.profile import Line
+from rheostat.elastic.elysium.profiles.profile import Line
 from rheostat.errors import TopologyError
 from tests.elastic.elysium.builders import chain, estimator, profiles
 

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.elastic.elysium.config import Config, Parallelism
+from rheostat.elastic.elysium.configuration import Config, Parallelism
 from rheostat.errors import TopologyError
 
 Counts = npt.NDArray[np.int64]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from rheostat.elastic.profiles.samples import INPUT, Stream
+from rheostat.elastic.elysium.profiles.samples import INPUT, Stream
 from rheostat.errors import TopologyError
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rheostat.elastic.elysium.allocator import Allocation, Counts, Weights
-from rheostat.elastic.elysium.config import NodeType, Parallelism
+from rheostat.elastic.elysium.configuration import NodeType, Parallelism
 from rheostat.elastic.elysium.dataflow import Dataflow
-from rheostat.elastic.forecasts.series import Forecast, Series
-from rheostat.elastic.profiles.profile import Profile
-from rheostat.elastic.profiles.samples import INPUT, Stream, Values
+from rheostat.elastic.elysium.forecasts.series import Forecast, Series
+from rheostat.elastic.elysium.profiles.profile import Profile
+from rheostat.elastic.elysium.profiles.samples import INPUT, Stream, Values
 from rheostat.errors import TopologyError
 
 Loads = Mapping[str, float]

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from rheostat.elastic.elysium.compute import (
+from rheostat.elastic.elysium.algorithm1 import (
     Bounds,
     Current,
     compute_config,
@@ -21,9 +21,9 @@ from rheostat.elastic.elysium.compute import (
     operator_stage,
     unchanged,
 )
-from rheostat.elastic.elysium.config import Config, Decision
+from rheostat.elastic.elysium.configuration import Config, Decision
 from rheostat.elastic.elysium.estimator import Estimator
-from rheostat.elastic.forecasts.series import Series
+from rheostat.elastic.elysium.forecasts.series import Series
 from rheostat.errors import TopologyError
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rheostat.elastic.profiles.samples import Values
+from rheostat.elastic.elysium.profiles.samples import Values
 from rheostat.errors import TopologyError
 
 MOVES = (-1, 0, 1)

@@ -1,0 +1,137 @@
+"""``rheostat bench``: Rheostat beside Spark on the same work, measured in one run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import growth as growth_bench
+from benchmarks import rescale as rescale_bench
+from benchmarks import skew as skew_bench
+from benchmarks import state as state_bench
+from benchmarks.windows import OVERLAPS, WindowBench, multiwindow_bench, overlap_bench
+from rheostat.errors import RheostatError
+
+app = typer.Typer(help="Rheostat beside Spark on the same work, measured in one run.", no_args_is_help=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object and nothing else.")]
+Result = TypeVar("Result")
+
+_DIFFERENT = "the two sides gave different results"
+
+
+@app.command()
+def windows(
+    rows: Annotated[int, typer.Option(help="Rows in eight files.", min=1_000)] = 4_000_000,
+    overlap: Annotated[int, typer.Option(help="Windows each row falls in: 1, 12 or 60.")] = 60,
+    minutes: Annotated[int, typer.Option(help="Event time the rows span.", min=8)] = 240,
+    as_json: Json = False,
+) -> None:
+    """Count, sum and max over overlapping windows: 10,000 keys, Zipf 1.0, against Spark's own windows."""
+    if overlap not in OVERLAPS:
+        raise typer.BadParameter(f"choose one of {', '.join(map(str, OVERLAPS))}", param_hint="--overlap")
+    _compare(overlap_bench(overlap, rows, minutes), as_json)
+
+
+@app.command()
+def multiwindow(
+    rows: Annotated[int, typer.Option(help="Rows in eight files.", min=1_000)] = 4_000_000,
+    minutes: Annotated[int, typer.Option(help="Event time the rows span.", min=8)] = 2_880,
+    as_json: Json = False,
+) -> None:
+    """Five tumbling windows (10 min to 24 h) in one topology, against five of Spark's own queries."""
+    _compare(multiwindow_bench(rows, minutes), as_json)
+
+
+@app.command()
+def growth(
+    keys: Annotated[list[int] | None, typer.Option(help="Keys in state; give it several times.")] = None,
+    kind: Annotated[str, typer.Option(help="append or update windows, or keyed state.")] = "keyed",
+    as_json: Json = False,
+) -> None:
+    """What an epoch costs as state grows from 10 thousand to a million keys while its input stays the same."""
+    if kind not in growth_bench.KINDS:
+        raise typer.BadParameter(f"choose one of {', '.join(growth_bench.KINDS)}", param_hint="--kind")
+    figures = _watched(lambda say: growth_bench.run(sorted(keys or [10_000, 100_000, 1_000_000]), kind, say))
+    if as_json:
+        print(json.dumps(figures))
+        return
+    table = Table(title=f"epochs that change {figures['changed_keys']:,} keys, {kind}")
+    for name in ("keys", "epoch_seconds", "worst_epoch_seconds", "slot_seconds", "written_bytes", "state_bytes"):
+        table.add_column(name.replace("_", " "), justify="right")
+    for size in figures["sizes"]:
+        table.add_row(*(f"{size[c.header.replace(' ', '_')]:,}" for c in table.columns))  # type: ignore[union-attr]
+    Console().print(table)
+    Console().print(f"largest over smallest: {figures['slowdown']} x")
+
+
+@app.command()
+def state(
+    rows: Annotated[int, typer.Option(help="Rows in all.", min=1_000)] = 2_000_000,
+    epochs: Annotated[int, typer.Option(help="Epochs of equal size.", min=1)] = 4,
+    keys: Annotated[int, typer.Option(help="Keys, Zipf 1.0.", min=1)] = 100_000,
+    as_json: Json = False,
+) -> None:
+    """A running count and sum per key, against Spark's three Python state APIs (about eight minutes)."""
+    _show(_watched(lambda say: state_bench.run(rows, epochs, keys, say)), "running count and sum per key", as_json)
+
+
+@app.command()
+def rescale(
+    keys: Annotated[int, typer.Option(help="Keys in state.", min=100)] = 1_000_000,
+    rows: Annotated[int, typer.Option(help="Rows per epoch.", min=1)] = 10_000,
+    epochs: Annotated[int, typer.Option(help="Epochs with each number of slots.", min=3)] = 12,
+    as_json: Json = False,
+) -> None:
+    """2 -> 4 -> 8 -> 2 slots under steady load: the pause, against Spark's stop, repartition and restart."""
+    _show(_watched(lambda say: rescale_bench.run(keys, rows, epochs, say)), "changing the number of slots", as_json)
+
+
+@app.command()
+def skew(
+    zipf: Annotated[list[float] | None, typer.Option(help="Skew of the keys; give it several times.")] = None,
+    bound: Annotated[float, typer.Option(help="Seconds an epoch takes at best.", min=0.1)] = 4.0,
+    periods: Annotated[int, typer.Option(help="Periods; frequencies are permuted in between.", min=1)] = 3,
+    period: Annotated[float, typer.Option(help="Seconds in a period.", min=0.1)] = 30.0,
+    as_json: Json = False,
+) -> None:
+    """Rows of a millisecond on 16 slots, skewed keys that change places: static hashing, Rheostat, the lower bound."""
+    found = _watched(lambda say: [skew_bench.run(z, bound, periods, period, say) for z in zipf or [1.0, 1.5]])
+    if as_json:
+        print(json.dumps({**found[0], "runs": found}))
+    else:
+        for figures in found:
+            _show(figures, f"Zipf {figures['skew']}", as_json)
+    if not all(figures["results_equal"] for figures in found):
+        raise RheostatError(_DIFFERENT)
+
+
+def _compare(comparison: WindowBench, as_json: bool) -> None:
+    figures = _watched(comparison.run)
+    _show(figures, ", ".join(figures["windows"]), as_json)
+
+
+def _watched(work: Callable[[Callable[[str], None]], Result]) -> Result:
+    """Do the work and say on the terminal what it is at."""
+    with Console(stderr=True).status("") as status:
+        return work(status.update)
+
+
+def _show(figures: dict[str, Any], title: str, as_json: bool) -> None:
+    """The figures as a table or as JSON; an error if the two sides did not agree."""
+    if as_json:
+        print(json.dumps(figures))
+    else:
+        table = Table(title=title)
+        table.add_column("figure")
+        table.add_column("value", justify="right")
+        for name, value in figures.items():
+            table.add_row(name, f"{value:,}" if isinstance(value, (int, float)) else str(value))
+        Console().print(table)
+    if not figures["results_equal"]:
+        raise RheostatError(_DIFFERENT)

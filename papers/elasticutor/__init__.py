@@ -1,0 +1,1 @@
+"""Elasticutor's evaluation (section 5), run again in the simulator."""

@@ -1,0 +1,168 @@
+"""A policy at work on a simulated cluster, assessment by assessment, and what came of it (ELYSIUM section 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from papers.elysium.cluster import Cluster, Habits
+from papers.elysium.metric_store import MetricStore
+from papers.elysium.monitor import Monitor
+from papers.elysium.topologies import MOST_NODES, Model
+from rheostat.elastic.elysium.configuration import Config, Decision
+from rheostat.elastic.elysium.policy import Policy
+from rheostat.elastic.elysium.profiles.samples import Values
+from rheostat.errors import TopologyError
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A run.
+
+    Attributes:
+        arrivals: rows per second, by second and topology; ``acked``, those that came through.
+        latency: mean seconds in flight; NaN while a topology restarts.
+        waiting: rows that have arrived and are not through.
+        configs: what ran, by assessment period.
+        reconfigured: seconds at which the configuration changed.
+    """
+
+    topologies: tuple[str, ...]
+    arrivals: Values
+    acked: Values
+    latency: Values
+    waiting: Values
+    configs: tuple[Config, ...]
+    decisions: tuple[Decision, ...]
+    reconfigured: tuple[int, ...]
+    period: int
+
+    @property
+    def nodes(self) -> Values:
+        """Nodes by assessment period."""
+        return np.array([config.nodes for config in self.configs], dtype=np.float64)
+
+    def degradation(self, window: int = 10) -> float:
+        """Mean over time of |input load - throughput| / input load (section 5.1), over windows of some seconds.
+
+        Several topologies count as one, with their loads and throughputs added.
+        """
+        found = self.degradations(window)
+        if np.isnan(found).all():
+            raise TopologyError(
+                f"in no window of {window} seconds of this run rows came in: there is nothing that throughput could "
+                "fall behind. Give it a load, or a shorter window"
+            )
+        return float(np.nanmean(found))
+
+    def degradations(self, window: int = 10) -> Values:
+        """The same by window, relative to the input load of the window; NaN where there was none."""
+        load, through = (_windows(v.sum(axis=1), window) for v in (self.arrivals, self.acked))
+        found: Values = np.full(load.shape, np.nan)
+        np.divide(np.abs(load - through), load, out=found, where=load > 0)
+        return found
+
+    def saved(self, most: int = MOST_NODES) -> float:
+        """Share of nodes saved against a cluster that always has them all (section 5.1)."""
+        return 1 - float(self.nodes.sum()) / (len(self.nodes) * most)
+
+    def mean_latency(self, topology: int = 0) -> float:
+        """Mean seconds in flight of the rows that came through."""
+        through, seconds = self.acked[:, topology], self.latency[:, topology]
+        some = through > 0
+        if not some.any():
+            raise TopologyError(
+                f"no row of topology {self.topologies[topology]!r} came through: there is no latency to take a mean "
+                "of. Run it for longer, or with a load that it can handle"
+            )
+        return float(np.average(seconds[some], weights=through[some]))
+
+    def left(self) -> float:
+        """Rows that are not through at the end, relative to all that arrived; 0 if none did."""
+        arrived = float(self.arrivals.sum())
+        return float(self.waiting[-1].sum()) / arrived if arrived > 0 else 0.0
+
+    def slots(self, topology: str, operator: str) -> Values:
+        """Parallelism of an operator by assessment period."""
+        return np.array([config.parallelism[topology][operator] for config in self.configs], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Under what conditions a policy runs.
+
+    Attributes:
+        period: seconds from one assessment to the next.
+        start: seconds since 1970 at which the run begins; ``step``, those of a period on the calendar of the load.
+        past: input load by period before it, by topology.
+        emitted: the policy sees what sources take as input load, not what arrives.
+        stored: the policy sees the input load that the metric store holds, in memory here.
+        always: restart everything at every assessment, whether or not anything changes (the paper's Fig. 6c).
+    """
+
+    habits: Habits = field(default_factory=Habits)
+    period: int = 60
+    start: float = 0.0
+    step: float = 60.0
+    past: Mapping[str, Values] = field(default_factory=dict)
+    emitted: bool = False
+    stored: bool = False
+    always: bool = False
+    seed: int = 1
+
+
+def run(
+    models: Mapping[str, Model], loads: Mapping[str, Values], policy: Policy, first: Config, setting: Setting
+) -> Outcome:
+    """Let the loads run in, assess after every period, reconfigure where the policy wants it."""
+    with MetricStore() if setting.stored else nullcontext() as store:
+        return _run(models, loads, policy, first, setting, store)
+
+
+def _run(
+    models: Mapping[str, Model],
+    loads: Mapping[str, Values],
+    policy: Policy,
+    first: Config,
+    setting: Setting,
+    store: MetricStore | None,
+) -> Outcome:
+    rng = np.random.default_rng(setting.seed)
+    cluster = Cluster(models, first, setting.habits, rng)
+    monitor = Monitor(rng, setting.habits.noise, setting.start, setting.step, setting.past, setting.emitted, store)
+    arrivals = np.column_stack([loads[topology] for topology in models])
+    flows, configs, decisions, changed = [], [], [], []
+    for begin in range(0, len(arrivals), setting.period):
+        now = arrivals[begin : begin + setting.period]
+        configs.append(cluster.config)
+        flows.append(cluster.run(now))
+        end = begin + len(now)
+        if end >= len(arrivals):
+            break
+        decision = policy.decide(monitor.observe(cluster, flows[-1], now), cluster.config)
+        decisions.append(decision)
+        if setting.always:
+            for topology in models:
+                cluster.restart(topology)
+        if setting.always or cluster.reconfigure(decision.config):
+            changed.append(end)
+    return Outcome(
+        tuple(models),
+        arrivals,
+        np.concatenate([f.acked for f in flows]),
+        np.concatenate([f.latency for f in flows]),
+        np.concatenate([f.waiting + f.flying for f in flows]),
+        tuple(configs),
+        tuple(decisions),
+        tuple(changed),
+        setting.period,
+    )
+
+
+def _windows(values: Values, window: int) -> Values:
+    whole = len(values) // window * window
+    found: Values = values[:whole].reshape(-1, window).mean(axis=1)
+    return found

@@ -1,0 +1,203 @@
+"""What monitoring sees of a simulated cluster: means over a sliding minute, every ten seconds (ELYSIUM section 4).
+
+Readings carry a little noise, and selectivities wobble as the paper's Table 2 says they do. The input load is what
+arrives for a topology (section 3.2). The paper's prototype measured what its sources take instead (section 4), which is
+another figure whenever there is a queue before them; ``emitted`` asks for that. As in the paper, policies can be shown
+the input load that the metric store holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from papers.elysium.cluster import Cluster
+from papers.elysium.flow import Flow
+from papers.elysium.metric_store import CPU, Batch, MetricStore
+from papers.elysium.resource_monitor import bandwidth, memory
+from papers.elysium.topologies import NODE, Model, overhead
+from rheostat.elastic.elysium.forecasts.series import Series
+from rheostat.elastic.elysium.policy import Observation
+from rheostat.elastic.elysium.profiles.samples import INPUT, Stream, Values
+
+WINDOW, EVERY = 60, 10
+"""Seconds of the sliding window, and from one reading to the next."""
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(eq=False)
+class Monitor:
+    """Sees what a cluster does, period by period.
+
+    Attributes:
+        start: seconds since 1970 at which the run begins, and ``step`` from one period to the next, on the calendar of
+            the load; a recorded load may be played faster than it was recorded.
+        past: input load by period before the run, which proactive scaling looks back at.
+        emitted: see rows that sources take as input load, not those that arrive.
+        store: where the input load is written to and read from again; None to keep it here, which is quicker.
+    """
+
+    rng: np.random.Generator
+    noise: float
+    start: float = 0.0
+    step: float = 60.0
+    past: Mapping[str, Values] = field(default_factory=dict)
+    emitted: bool = False
+    store: MetricStore | None = None
+
+    def __post_init__(self) -> None:
+        self._loads: dict[str, list[float]] = {topology: list(values) for topology, values in self.past.items()}
+        self._periods = 0
+        self._read: dict[str, Series] = {}
+        if self.store is not None:
+            for topology, values in self.past.items():
+                self.store.record(load_readings(topology, values, self.start - self.step * len(values), self.step))
+
+    def observe(self, cluster: Cluster, period: Flow, arrived: Values) -> Observation:
+        """What is known after another period."""
+        seen = period.emitted if self.emitted else arrived
+        now = self.start + self.step * self._periods
+        self._periods += 1
+        for number, topology in enumerate(cluster.models):
+            load = seen[:, number].mean(keepdims=True)
+            self._loads.setdefault(topology, []).append(float(load[0]))
+            if self.store is not None:
+                self.store.record(load_readings(topology, load, now, self.step))
+        slots: dict[tuple[str, str], list[float]] = {}
+        # What has just been restarted reports nothing of the time before.
+        up = ~np.isnan(period.latency)
+        numbers = {topology: number for number, topology in enumerate(cluster.models)}
+        running = up[:, [numbers[place.topology] for place in cluster.places]]
+        for place, used in zip(cluster.places, self._noisy(_while(period.slot_cpu, running)), strict=True):
+            slots.setdefault((place.topology, place.operator), []).append(float(used))
+        nodes = self._noisy(
+            _while(period.node_cpu, np.repeat(up.max(axis=1, keepdims=True), cluster.config.nodes, axis=1))
+        )
+        queue = period.waiting[-1] + period.flying[-1]
+        return Observation(
+            {topology: self._series(topology, now + self.step) for topology in self._loads},
+            {key: tuple(values) for key, values in slots.items()},
+            tuple(float(used) for used in nodes),
+            {topology: float(rows) for topology, rows in zip(cluster.models, queue, strict=True)},
+        )
+
+    def _series(self, topology: str, now: float) -> Series:
+        """The input load until now."""
+        if self.store is not None:
+            known = self._read.get(topology)
+            since = -np.inf if known is None else known.start + known.step * len(known)
+            read = self.store.loads(topology, self.step, since, now, origin=self.start)
+            if known is not None:  # what was read before does not change
+                read = Series(np.concatenate([known.values, read.values]), known.start, known.step)
+            self._read[topology] = read
+            return read
+        before = len(self.past.get(topology, ()))
+        return Series(np.array(self._loads[topology]), self.start - self.step * before, self.step)
+
+    def _noisy(self, values: Values) -> Values:
+        return values * (1 + self.noise * self.rng.standard_normal(values.shape))
+
+
+def load_readings(topology: str, values: Values, start: float, step: float) -> Batch:
+    """One reading of the input load in the middle of every step of time.
+
+    >>> load_readings("t", np.array([5.0, 7.0]), start=60.0, step=60.0).loads
+    [(90.0, 't', 5.0), (150.0, 't', 7.0)]
+    """
+    return Batch(loads=[(start + step * (n + 0.5), topology, float(value)) for n, value in enumerate(values)])
+
+
+def batch(cluster: Cluster, run: Flow, start: float, rng: np.random.Generator, noise: float) -> Batch:
+    """Readings of a whole run for the metric store, one every ten seconds, each a mean over the minute before it."""
+    ends = np.arange(WINDOW, len(run.emitted) + 1, EVERY)
+    times = (start + ends.astype(np.float64)).tolist()
+    used = _sliding(run.slot_cpu, ends) * NODE.hertz
+    used *= 1 + noise * rng.standard_normal(used.shape)
+    traffic, loads, flows = [], [], {}
+    for number, (topology, model) in enumerate(cluster.models.items()):
+        rates = _sliding(run.emitted[:, number], ends)
+        streams, usual, real = _streams(cluster, model, topology, rates, rng)
+        traffic += _pairs(cluster, topology, streams, times)
+        flows[topology] = streams
+        loads += [(time, topology, float(rate)) for time, rate in zip(times, rates, strict=True)]
+        # Flow knows mean selectivities only: what a wobble adds or takes away shows in the CPU as well.
+        for column, place in enumerate(cluster.places):
+            if place.topology == topology:
+                slots, cost = cluster.config.parallelism[topology][place.operator], model.costs[place.operator]
+                used[:, column] *= cost.at(real[place.operator] / slots) / cost.at(usual[place.operator] / slots)
+    totals = np.zeros((len(ends), cluster.config.nodes))
+    for column, place in enumerate(cluster.places):
+        totals[:, place.node] += used[:, column]
+    nodes = overhead(totals) * (1 + noise * rng.standard_normal(totals.shape))
+    # Noise of their own, so that the readings of CPU do not depend on whether others are taken.
+    apart = rng.spawn(1)[0]
+    others = [measure(cluster, flows, len(ends), apart, noise) for measure in (memory, bandwidth)]
+    resources = [(CPU, used, nodes), *((other.name, other.slots, other.nodes) for other in others)]
+    return Batch(
+        traffic,
+        [
+            (time, p.topology, p.operator, p.slot, p.node, name, float(slots[row, column]))
+            for name, slots, _ in resources
+            for row, time in enumerate(times)
+            for column, p in enumerate(cluster.places)
+        ],
+        [
+            (time, node, name, float(use))
+            for name, _, by_node in resources
+            for time, row in zip(times, by_node, strict=True)
+            for node, use in enumerate(row)
+        ],
+        loads,
+    )
+
+
+def _streams(
+    cluster: Cluster, model: Model, topology: str, loads: Values, rng: np.random.Generator
+) -> tuple[dict[Stream, Values], dict[str, Values], dict[str, Values]]:
+    """The rate of every stream, and what every operator receives, by mean selectivities and by real ones."""
+    dataflow, slots = model.dataflow, cluster.config.parallelism[topology]
+    usual = {name: np.zeros(len(loads)) for name in dataflow.order}
+    real = {name: np.zeros(len(loads)) for name in dataflow.order}
+    streams: dict[Stream, Values] = {}
+    for source in dataflow.sources:
+        streams[INPUT, source] = usual[source] = real[source] = loads / len(dataflow.sources)
+    for name in dataflow.order:
+        for stream in (s for s in dataflow.streams if s[0] == name):
+            mean, wobble = model.selectivity.get(stream, 0.0), model.wobble.get(stream, 0.0)
+            ticks = model.ticks.get(stream, 0.0) * slots[name]
+            streams[stream] = real[name] * (mean + wobble * rng.standard_normal(len(loads))) + ticks
+            usual[stream[1]] = usual[stream[1]] + usual[name] * mean + ticks
+            real[stream[1]] = real[stream[1]] + streams[stream]
+    return streams, usual, real
+
+
+def _pairs(
+    cluster: Cluster, topology: str, streams: Mapping[Stream, Values], times: list[float]
+) -> list[tuple[float, str, str, int, str, int, float]]:
+    """Rows per second between all pairs of slots, which share a stream evenly."""
+    slots = cluster.config.parallelism[topology]
+    return [
+        (time, topology, upstream, sender, downstream, receiver, float(rate) / (senders * slots[downstream]))
+        for (upstream, downstream), rates in streams.items()
+        for senders in (1 if upstream == INPUT else slots[upstream],)
+        for time, rate in zip(times, rates, strict=True)
+        for sender in range(senders)
+        for receiver in range(slots[downstream])
+    ]
+
+
+def _while(values: Values, running: npt.NDArray[np.bool_]) -> Values:
+    """Means over the seconds in which something ran."""
+    found: Values = (values * running).sum(axis=0) / np.maximum(running.sum(axis=0), 1)
+    return found
+
+
+def _sliding(values: Values, ends: Numbers) -> Values:
+    """Means over the window before each end."""
+    total = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
+    found: Values = (total[ends] - total[ends - WINDOW]) / WINDOW
+    return found

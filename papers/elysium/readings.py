@@ -1,0 +1,48 @@
+"""How much the comparison with joint scaling depends on what ELYSIUM's paper leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+from papers.elysium.assessments import Setting
+from papers.elysium.cluster import Habits
+from papers.elysium.lab import Lab, Runs
+from rheostat.elastic.elysium.configuration import Thresholds
+
+
+def joint_readings(lab: Lab, elysium: Mapping[str, Runs]) -> tuple[str, str]:
+    """On how many of T1's curves ELYSIUM is ahead, for other readings of the baseline."""
+    saves, less = [], []
+    rows = []
+    for at_once, cpu_min in lab.of.each("readings of joint scaling", list(product((False, True), (0.25, 0.5, 0.7)))):
+        policy = lab.joint("T1", Thresholds(cpu_min=cpu_min), at_once)
+        ahead = {"saved": 0, "less": 0}
+        for name, ours in elysium.items():
+            joint = lab.runs("T1", lab.curves[name], policy)
+            ahead["saved"] += ours.saved >= joint.saved
+            ahead["less"] += ours.degradation < joint.degradation
+            rows.append((at_once, cpu_min, name, round(joint.degradation, 3), round(joint.saved, 3)))
+        label = f"{cpu_min}, {'each' if at_once else 'one'}"
+        saves.append(f"{ahead['saved']} ({label})")
+        less.append(f"{ahead['less']} ({label})")
+    lab.of.table("joint_readings", ("at once", "cpu_min", "curve", "degradation", "nodes saved"), rows)
+    return ", ".join(saves), ", ".join(less)
+
+
+def restart_times(lab: Lab, names: Sequence[str]) -> str:
+    """On how many of T1's curves ELYSIUM degrades throughput less, for other times that a restart takes."""
+    found, rows = [], []
+    for settle in lab.of.each("times of restarts", (0.0, 8.0, 30.0)):
+        setting = Setting(Habits(settle=settle))
+        ahead = {False: 0, True: 0}
+        for name in names:
+            curve = lab.curves[name]
+            ours = lab.runs("T1", curve, lab.elysium(), setting=setting)
+            for at_once in ahead:
+                joint = lab.runs("T1", curve, lab.joint("T1", at_once=at_once), setting=setting)
+                ahead[at_once] += ours.degradation < joint.degradation
+                rows.append((settle, at_once, name, round(ours.degradation, 3), round(joint.degradation, 3)))
+        found.append(f"{ahead[False]} and {ahead[True]} ({settle:g} s)")
+    lab.of.table("restarts", ("settle", "at once", "curve", "ELYSIUM", "joint"), rows)
+    return ", ".join(found)

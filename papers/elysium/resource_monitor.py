@@ -1,0 +1,71 @@
+"""What monitoring sees of memory and bandwidth, which ELYSIUM's paper leaves to future work (section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from papers.elysium.cluster import Cluster
+from papers.elysium.metric_store import BANDWIDTH, MEMORY
+from rheostat.elastic.elysium.profiles.samples import INPUT, Stream, Values
+
+Rates = Mapping[str, Mapping[Stream, Values]]
+"""Rows per second of every stream, by topology and then by reading."""
+
+
+@dataclass(frozen=True, eq=False)
+class Resource:
+    """Readings x slots, in the order of the cluster's places, and readings x nodes."""
+
+    name: str
+    slots: Values
+    nodes: Values
+
+
+def memory(cluster: Cluster, rates: Rates, readings: int, rng: np.random.Generator, noise: float) -> Resource:
+    """Bytes that slots keep, and those of all slots on a node."""
+    slots = np.zeros((readings, len(cluster.places)))
+    for column, place in enumerate(cluster.places):
+        kept = cluster.models[place.topology].memory.get(place.operator)
+        if kept is not None:
+            slots[:, column] = kept.at(_received(cluster, rates, place.topology, place.operator))
+    slots *= 1 + noise * rng.standard_normal(slots.shape)
+    nodes = np.zeros((readings, cluster.config.nodes))
+    for column, place in enumerate(cluster.places):
+        nodes[:, place.node] += slots[:, column]
+    return Resource(MEMORY, slots, nodes)
+
+
+def bandwidth(cluster: Cluster, rates: Rates, readings: int, rng: np.random.Generator, noise: float) -> Resource:
+    """Bytes per second that slots receive, and those that nodes send or receive, in the busier direction.
+
+    Rows between two slots of a node do not leave it; rows from outside come to a node from none.
+    """
+    slots = np.zeros((readings, len(cluster.places)))
+    sent, received = (np.zeros((readings, cluster.config.nodes)) for _ in range(2))
+    for topology, streams in rates.items():
+        sizes = cluster.models[topology].row_bytes
+        for (upstream, downstream), flows in streams.items():
+            senders = [p.node for p in cluster.places if (p.topology, p.operator) == (topology, upstream)]
+            receivers = [c for c, p in enumerate(cluster.places) if (p.topology, p.operator) == (topology, downstream)]
+            each = flows * sizes.get((upstream, downstream), 0.0) / len(receivers)
+            for column in receivers:
+                slots[:, column] += each
+                node = cluster.places[column].node
+                if upstream == INPUT:
+                    received[:, node] += each
+                for other in senders:
+                    if other != node:
+                        sent[:, other] += each / len(senders)
+                        received[:, node] += each / len(senders)
+    slots *= 1 + noise * rng.standard_normal(slots.shape)
+    nodes = np.maximum(sent, received) * (1 + noise * rng.standard_normal(sent.shape))
+    return Resource(BANDWIDTH, slots, nodes)
+
+
+def _received(cluster: Cluster, rates: Rates, topology: str, operator: str) -> Values:
+    """Rows per second into one slot of an operator."""
+    total: Values = np.sum([flows for (_, to), flows in rates[topology].items() if to == operator], axis=0)
+    return total / cluster.config.parallelism[topology][operator]

@@ -1,0 +1,151 @@
+"""How the two scaling strategies meet a jump of the load (ELYSIUM's Fig. 10a to 10e)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from papers.claims import Claim
+from papers.elysium.assessments import Outcome
+from papers.elysium.comparison import Found
+from papers.elysium.lab import PEAKS, Lab
+from papers.elysium.loads import Curve
+from rheostat.elastic.elysium.configuration import Config
+from rheostat.elastic.elysium.forecasts.series import Values
+from rheostat.elastic.elysium.policy import OnlyOperators, Static
+from rheostat.workloads import curves
+
+WINDOW = 10
+
+
+def steps(lab: Lab, found: Found) -> list[Claim]:
+    """Fig. 10a to 10e."""
+    return [*_operators_only(lab), *_step(lab, found), _square(lab, found)]
+
+
+def _operators_only(lab: Lab) -> list[Claim]:
+    """Fig. 10a: a peak that more slots of one operator are enough for."""
+    rise, fall = 180, 600
+    curve = Curve("peak", curves.step(900, 120.0, 330.0, rise, fall) / PEAKS["T1"], np.zeros(0))
+    first = Config({"T1": {o.name: 1 for o in lab.models["T1"].dataflow.operators}}, 2)
+    static = lab.runs("T1", curve, Static(), first).drawn
+    scaled = lab.runs("T1", curve, OnlyOperators(lab.elysium()), first).drawn
+    load = _means(scaled.arrivals[:, 0])
+    with lab.of.figure("fig10a", "Only operators are scaled") as axes:
+        axes[0, 0].plot(WINDOW * np.arange(len(load)), load, "--", label="input load")
+        for outcome, label in ((static, "static"), (scaled, "operators scaled")):
+            axes[0, 0].plot(WINDOW * np.arange(len(load)), _means(outcome.acked[:, 0]), label=label)
+        axes[0, 0].set(xlabel="time (s)", ylabel="rows per second")
+        axes[0, 0].legend()
+    high = slice(rise // WINDOW, fall // WINDOW)
+    kept = _means(static.acked[:, 0])[high] / load[high]
+    changed = {
+        o.name: (int(n.min()), int(n.max()), int(n[-1]))
+        for o in lab.models["T1"].dataflow.operators
+        if np.ptp(n := scaled.slots("T1", o.name)) > 0
+    }
+    end = _means(scaled.acked[:, 0])[fall // WINDOW - 6 : fall // WINDOW].mean() / load[high].mean()
+    return [
+        Claim(
+            "fig10a-static",
+            "a static configuration cannot sustain a peak, and its throughput drops after a couple of minutes",
+            "drops",
+            f"{100 * kept[:6].mean():.0f} % of the input load in the first minute of the peak, "
+            f"{100 * kept[-6:].mean():.0f} % in the last",
+            kept.max() < 0.99 and kept[-6:].mean() < 0.9 * kept[:6].mean(),
+        ),
+        Claim(
+            "fig10a-operators",
+            "scaling StopWordFilter alone from 1 to 2 slots and back is enough to sustain the peak",
+            "StopWordFilter from 1 to 2 to 1",
+            ", ".join(f"{n} from {a} to {b} to {c}" for n, (a, b, c) in changed.items())
+            + f"; {100 * end:.0f} % of the load in the last minute of the peak",
+            changed == {"StopWordFilter": (1, 2, 1)} and end > 0.97,
+        ),
+    ]
+
+
+def _step(lab: Lab, found: Found) -> list[Claim]:
+    """Fig. 10b and 10c."""
+    rise, fall = 180, 420
+    sides = {side: found["T1", "step"][side].drawn for side in ("joint", "ELYSIUM")}
+    with lab.of.figure("fig10bc", "A step of the input load", columns=2) as axes:
+        load = _means(sides["joint"].arrivals[:, 0])
+        axes[0, 0].plot(WINDOW * np.arange(len(load)), load, "--", label="input load")
+        for side, outcome in sides.items():
+            axes[0, 0].plot(WINDOW * np.arange(len(load)), _means(outcome.acked[:, 0]), label=side)
+            axes[0, 1].step(60 * np.arange(len(outcome.nodes)), outcome.nodes, where="post", label=side)
+        axes[0, 0].set(xlabel="time (s)", ylabel="rows per second")
+        axes[0, 1].set(xlabel="time (s)", ylabel="nodes")
+        axes[0, 0].legend()
+    seconds = {side: _resumed(outcome, rise, fall) for side, outcome in sides.items()}
+    count = {side: sum(rise <= t < fall for t in outcome.reconfigured) for side, outcome in sides.items()}
+    return [
+        Claim(
+            "fig10b-resumes",
+            "after the step ELYSIUM sustains the input load sooner than joint scaling",
+            "after 80 to 90 s, and after about 150 s",
+            " and ".join(_after(seconds[side], fall - rise) for side in ("ELYSIUM", "joint")),
+            seconds["ELYSIUM"] < seconds["joint"],
+        ),
+        Claim(
+            "fig10b-single",
+            "ELYSIUM provides for the step in a single reconfiguration, joint scaling needs more",
+            "1 and more",
+            f"{count['ELYSIUM']} and {count['joint']}",
+            count["ELYSIUM"] == 1 and count["joint"] > 1,
+        ),
+    ]
+
+
+def _square(lab: Lab, found: Found) -> Claim:
+    """Fig. 10d and 10e: how soon both dimensions have what a jump needs."""
+    sides = {side: found["T1", "square"][side].drawn for side in ("joint", "ELYSIUM")}
+    with lab.of.figure("fig10de", "A square wave", columns=2) as axes:
+        for side, outcome in sides.items():
+            minutes = np.arange(len(outcome.nodes))
+            axes[0, 0].step(minutes, outcome.nodes, where="post", label=side)
+            axes[0, 1].step(minutes, outcome.slots("T1", "StopWordFilter"), where="post", label=side)
+        axes[0, 0].set(xlabel="time (min)", ylabel="nodes")
+        axes[0, 1].set(xlabel="time (min)", ylabel="slots of StopWordFilter")
+        axes[0, 0].legend()
+    needed = lab.first({"T1": float(sides["joint"].arrivals[:, 0].max())})
+    waited = {
+        side: max(_minutes(o.nodes, needed.nodes), _minutes(o.slots("T1", "StopWordFilter"), _filter(needed)))
+        for side, o in sides.items()
+    }
+    return Claim(
+        "fig10de-faster",
+        "on the square wave ELYSIUM adapts nodes and slots faster than joint scaling",
+        "drawn",
+        f"the first jump is provided for after {waited['ELYSIUM']} and {waited['joint']} minutes",
+        waited["ELYSIUM"] < waited["joint"],
+    )
+
+
+def _filter(config: Config) -> int:
+    return config.parallelism["T1"]["StopWordFilter"]
+
+
+def _minutes(values: Values, needed: int) -> int:
+    """Minutes from the first jump, after five minutes, until there is as much as needed."""
+    enough = np.flatnonzero(values >= needed)
+    return int(enough[0]) - 5 if len(enough) else len(values)
+
+
+def _resumed(outcome: Outcome, rise: int, fall: int) -> float:
+    """Seconds from the rise until throughput reaches the load and stays there until it falls."""
+    load, through = _means(outcome.arrivals[:, 0]), _means(outcome.acked[:, 0])
+    late = np.flatnonzero(through[rise // WINDOW : fall // WINDOW] < 0.98 * load[rise // WINDOW : fall // WINDOW])
+    if not len(late):
+        return 0.0
+    seconds = float((late[-1] + 1) * WINDOW)
+    return seconds if seconds < fall - rise else np.inf
+
+
+def _after(seconds: float, length: int) -> str:
+    return f"after {seconds:.0f} s" if np.isfinite(seconds) else f"not within {length} s"
+
+
+def _means(values: Values) -> Values:
+    found: Values = values[: len(values) // WINDOW * WINDOW].reshape(-1, WINDOW).mean(axis=1)
+    return found

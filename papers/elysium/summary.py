@@ -1,0 +1,61 @@
+"""The whole of ELYSIUM's Fig. 9 as one table: every row that the paper prints, ours beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from papers.elysium.comparison import FIG_9, STAIR_ONLY, Found
+from papers.elysium.lab import Lab, Runs
+from papers.elysium.proactive import PRINTED
+from papers.elysium.together import PRINTED_TOGETHER
+
+HEADER = ("topology", "load", "scaling", "paper degradation", "paper saved %", "degradation", "saved %")
+MORE = ("reconfigurations", "latency s", "left %")
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A row of the table: what the paper prints (degradation, and nodes saved in per cent), and our runs."""
+
+    topology: str
+    load: str
+    scaling: str
+    paper: tuple[float, int] | None
+    runs: Runs
+
+    def cells(self) -> tuple[object, ...]:
+        """As a row of a file."""
+        r = self.runs
+        measured = (r.degradation, 100 * r.saved, r.reconfigurations, r.latency, 100 * r.left)
+        return (self.topology, self.load, self.scaling, *(self.paper or ("", "")), *(round(v, 3) for v in measured))
+
+
+def summary(lab: Lab, found: Found, ahead: Mapping[str, Runs], both: Mapping[str, Runs]) -> None:
+    """Write the paper's rows in its order as ``fig09.csv``, and all others as ``fig09_ours.csv``.
+
+    Args:
+        found: reactive and static runs, by topology and load.
+        ahead: proactive ones of T1, by load.
+        both: two topologies together, by case.
+    """
+    lines, others = [], []
+    for (topology, load), printed in FIG_9.items():
+        runs = found[topology, load]
+        if (topology, load) == ("T1", "stair"):
+            lines += [Line(topology, load, name, paper, runs[name]) for name, paper in STAIR_ONLY.items()]
+        lines.append(Line(topology, load, "joint", printed.joint, runs["joint"]))
+        lines.append(Line(topology, load, "ELYSIUM, reactive", printed.elysium, runs["ELYSIUM"]))
+        if topology == "T1" and load in PRINTED:
+            lines.append(Line(topology, load, "ELYSIUM, proactive", PRINTED[load], ahead[load]))
+    for case, (load, paper) in PRINTED_TOGETHER.items():
+        lines.append(Line("T1 and T2", load, "ELYSIUM, reactive", paper, both[case]))
+    for (topology, load), sides in found.items():
+        printed_here = {"joint", "ELYSIUM", *STAIR_ONLY} if (topology, load) in FIG_9 else set()
+        others += [Line(topology, load, side, None, runs) for side, runs in sides.items() if side not in printed_here]
+    _write(lab, "fig09", lines)
+    _write(lab, "fig09_ours", others)
+
+
+def _write(lab: Lab, name: str, lines: Sequence[Line]) -> None:
+    lab.of.table(name, (*HEADER, *MORE), [line.cells() for line in lines])

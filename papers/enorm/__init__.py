@@ -1,0 +1,1 @@
+"""Enorm's evaluation (section 7), run again in a simulation."""

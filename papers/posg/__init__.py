@@ -1,0 +1,1 @@
+"""POSG's evaluation (section V), run again in a simulation."""

@@ -1,0 +1,1 @@
+"""StreamSwitch's evaluation (section 6), run again in the simulator."""

@@ -1,0 +1,5 @@
+"""``python -m rheostat.cli`` is ``rheostat``."""
+
+from rheostat.cli.main import main
+
+main()

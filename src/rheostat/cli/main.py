@@ -1,0 +1,39 @@
+"""The command line: which commands there are, and how an error is told."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from rheostat.cli import checkout
+from rheostat.cli.demo import demo
+from rheostat.cli.explain import explain
+from rheostat.cli.inspect import inspect
+from rheostat.cli.run import run
+from rheostat.cli.simulate import simulate
+from rheostat.errors import RheostatError
+
+app = typer.Typer(
+    help="Elastic, fast, exactly-once streams on Apache Spark.", no_args_is_help=True, add_completion=False
+)
+for command in (demo, run, explain, inspect, simulate):
+    app.command()(command)
+for name, (module, text) in checkout.COMMANDS.items():
+    app.command(name, help=text, add_help_option=False, context_settings=checkout.PASSED_ON)(checkout.command(module))
+
+
+def main() -> None:
+    """Run the command line; errors meant for users are one sentence, without a traceback."""
+    try:
+        app()
+    except RheostatError as error:
+        # A file's name is left in one piece: it is there to be copied.
+        Console(stderr=True).print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

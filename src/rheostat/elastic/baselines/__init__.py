@@ -1,0 +1,1 @@
+"""Policies that the papers compare with: static, resource-centric, DRS, and plain balancing."""

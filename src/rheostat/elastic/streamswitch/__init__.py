@@ -1,0 +1,1 @@
+"""StreamSwitch: a latency bound over a sliding window, kept at least cost by Examine, Diagnose and Treat."""

@@ -1,1 +1,0 @@
-"""The papers' evaluations, run again: one module per paper, their figures beside ours."""

@@ -1,0 +1,1 @@
+"""The continuous engine: rows one by one through queues, slots, a network and moving shards."""

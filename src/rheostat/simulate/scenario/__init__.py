@@ -1,0 +1,1 @@
+"""Scenarios: a workload, a cluster and a policy, read from a TOML file."""

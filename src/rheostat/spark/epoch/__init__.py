@@ -1,0 +1,1 @@
+"""One epoch: from Spark's micro-batch to the commit."""

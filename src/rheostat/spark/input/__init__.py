@@ -1,0 +1,1 @@
+"""The rows of an epoch: the streams of the topology, and how many rows each source brought."""

@@ -1,0 +1,1 @@
+"""What an epoch gives away: results, sinks, rows kept aside."""

@@ -1,0 +1,1 @@
+"""What runs inside Python workers: one task per slot."""

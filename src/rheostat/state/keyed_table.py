@@ -1,0 +1,124 @@
+"""Keyed state in segments: the newest row of a key counts. Looking keys up, finding timers, folding, writing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from rheostat.keyed.layout import DEAD, STATE, TOUCHED, WAKE, KeyedLayout
+from rheostat.state.files import Folder
+from rheostat.state.segments import Segment
+from rheostat.state.window_table import TableReader, arrow_schema, to_polars, write_rows
+from rheostat.windows.layout import GRANULE, HASH, START
+
+
+@dataclass(frozen=True)
+class KeyedReader:
+    """The keys that one slot owns, at one epoch.
+
+    Attributes:
+        segments: the live ones, oldest first.
+        owned: which shards belong to the slot.
+        now: what time to live is measured by; None if nothing expires.
+        ttl: how long after its last change a key's row counts.
+    """
+
+    folder: Folder
+    layout: KeyedLayout
+    segments: Sequence[Segment]
+    owned: npt.NDArray[np.bool_]
+    now: int | None = None
+    ttl: int | None = None
+
+    def lookup(self, hashes: npt.NDArray[np.int64]) -> pl.DataFrame:
+        """The state of the keys with these routing hashes, in time that grows with the hashes, not with the state."""
+        wanted = np.unique(hashes.view(np.uint64)).view(np.int64)
+        found = self._reader.rows_of(STATE, 0, wanted)
+        return self._newest(found).filter(~self._gone())
+
+    def due(self, after: int | None, until: int) -> pl.DataFrame:
+        """The state of the slot's keys that may have a timer in ``(after, until]``."""
+        reader = self._reader
+        starts = [s for s in self._wakes(reader, after) if s <= until]
+        hashes = [f[HASH].to_numpy() for start in starts for f in reader.rows(WAKE, start)]
+        return self.lookup(np.concatenate(hashes) if hashes else np.empty(0, np.int64))
+
+    def folded(self, after: int | None, *, complete: bool) -> list[pl.DataFrame]:
+        """All rows of the slot that still count, with granule and start, oldest first.
+
+        Args:
+            after: the watermark up to which timers have been called.
+            complete: whether these are all the segments there are. Only then may a removed key's row be dropped;
+                otherwise it still hides older rows.
+        """
+        reader = self._reader
+        rows = self._newest(reader.rows(STATE, 0))
+        rows = rows.filter(~self._gone()) if complete else rows.with_columns(self._gone().alias(DEAD))
+        alive = [to_granule(rows, STATE, 0)]
+        for start in self._wakes(reader, after):
+            alive += [to_granule(f, WAKE, start) for f in reader.rows(WAKE, start)]
+        return alive
+
+    def _wakes(self, reader: TableReader, after: int | None) -> list[int]:
+        """Times later than ``after`` at which keys have timers."""
+        return [s for g, s in reader.keys() if g == WAKE and (after is None or s > after)]  # noqa: SIM118
+
+    @property
+    def _reader(self) -> TableReader:
+        return TableReader(self.folder, self.layout, self.segments, self.owned)
+
+    def _newest(self, oldest_first: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        return newest(self.layout, oldest_first)
+
+    def _gone(self) -> pl.Expr:
+        """Whether a row says that its key is no more."""
+        if self.ttl is None or self.now is None:
+            return pl.col(DEAD)
+        return pl.col(DEAD) | (pl.col(TOUCHED) + self.ttl <= self.now).fill_null(False)
+
+
+def newest(layout: KeyedLayout, oldest_first: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """One row per key: the last one there is."""
+    if not oldest_first:
+        return to_polars(arrow_schema(layout).empty_table())
+    if len(oldest_first) == 1:
+        return oldest_first[0]
+    return pl.concat(oldest_first).unique(subset=layout.key_names, keep="last", maintain_order=True)
+
+
+def to_granule(frame: pl.DataFrame, granule: int, start: int) -> pl.DataFrame:
+    """The rows, marked as belonging to a granule instance."""
+    where = pl.lit(granule, dtype=pl.Int16).alias(GRANULE), pl.lit(start, dtype=pl.Int64).alias(START)
+    return frame.with_columns(*where)
+
+
+def write_keys(
+    folder: Folder,
+    layout: KeyedLayout,
+    state: pl.DataFrame,
+    wakes: pl.DataFrame | None,
+    folded: Sequence[pl.DataFrame],
+    *,
+    watermark: int | None,
+    epoch: int,
+    slot: int,
+    shards: int,
+) -> Segment | None:
+    """Write changed keys, new timers and what was folded as one segment; None if there is nothing.
+
+    A timer in the past is noted right after the watermark, so that it is found when the watermark next moves.
+    """
+    rows = [*(f.filter(pl.col(GRANULE) == STATE) for f in folded), to_granule(state, STATE, 0)]
+    merged = newest(layout, [r for r in rows if len(r)]) if any(len(r) for r in rows) else rows[-1]
+    parts = [merged, *(f.filter(pl.col(GRANULE) == WAKE) for f in folded)]
+    if wakes is not None and len(wakes):
+        earliest = pl.col(START) if watermark is None else pl.max_horizontal(START, pl.lit(watermark + 1))
+        parts.append(
+            wakes.with_columns(earliest, pl.lit(WAKE, dtype=pl.Int16).alias(GRANULE)).unique(maintain_order=True)
+        )
+    every = pl.concat([p for p in parts if len(p)], how="diagonal") if any(len(p) for p in parts) else merged
+    return write_rows(folder, layout, every, epoch=epoch, slot=slot, shards=shards)

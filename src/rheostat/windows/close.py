@@ -1,0 +1,110 @@
+"""Closing windows: when the watermark passes, put every window that ended together out of its pieces."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import polars as pl
+
+from rheostat.windows.consolidation import PANE, ConsolidationPlan, Granule
+from rheostat.windows.covers import Piece
+from rheostat.windows.layout import Layout
+
+
+class Granules(Protocol):
+    """Read access to the partials in state."""
+
+    def keys(self) -> Iterable[tuple[int, int]]:
+        """The granule instances (number, start) that have rows."""
+
+    def count(self, granule: int, start: int) -> int:
+        """About how many rows an instance has."""
+
+    def rows(self, granule: int, start: int) -> list[pl.DataFrame]:
+        """The rows of an instance, in frames that have each key at most once."""
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A granule instance that is complete: one row of merged partials per key."""
+
+    granule: int
+    start: int
+    frame: pl.DataFrame
+
+
+def close(state: Granules, layout: Layout, plan: ConsolidationPlan, before: int | None, after: int) -> Iterator[Closed]:
+    """Every non-empty granule instance whose end lies in ``(before, after]``, sources before what is made from them.
+
+    Where a window can be put together in several ways, the one with the fewest rows to merge is taken, by the numbers
+    of rows there are (Enorm section 6.1).
+    """
+    made: dict[tuple[int, int], pl.DataFrame] = {}
+    starts: dict[int, set[int]] = defaultdict(set)
+    for number, start in state.keys():  # noqa: SIM118 - not a dict
+        starts[number].add(start)
+
+    def rows(piece: Piece) -> list[pl.DataFrame]:
+        key = (piece.source, piece.start)
+        frames = [made[key]] if key in made else state.rows(*key)
+        return frames if piece.sign > 0 else [layout.negated(f) for f in frames]
+
+    def weight(source: int, start: int) -> float:
+        made_here = made.get((source, start))
+        return 1.0 + (state.count(source, start) if made_here is None else len(made_here))
+
+    for number, granule in enumerate(plan.granules):
+        if number == PANE and not granule.requested:
+            continue
+        for start in _ending(plan, number, starts, before, after):
+            if number == PANE:
+                pieces: tuple[Piece, ...] = (Piece(PANE, start),)
+            elif granule.running and start - granule.window.slide in starts[number]:
+                pieces = plan.running_step(number, start)
+            else:
+                pieces = plan.cover(number, start, weight)
+            frame = _merged(layout, granule, [f for p in pieces for f in rows(p)])
+            if frame is None:
+                continue
+            if number != PANE:
+                made[number, start] = frame
+                starts[number].add(start)
+            yield Closed(number, start, frame)
+
+
+def _merged(layout: Layout, granule: Granule, frames: list[pl.DataFrame]) -> pl.DataFrame | None:
+    if not frames:
+        return None
+    if len(frames) == 1:
+        return frames[0]
+    merged = layout.merge(layout.concat(frames))
+    if granule.running:
+        merged = layout.present(merged)
+    return None if merged.is_empty() else merged
+
+
+def _ending(
+    plan: ConsolidationPlan, number: int, starts: dict[int, set[int]], before: int | None, after: int
+) -> Iterable[int]:
+    """Starts of the instances that end in ``(before, after]`` and contain something, in order.
+
+    They are found from what is there, not by counting through time: after a gap of a year nothing has to be skipped.
+    """
+    window = plan.granules[number].window
+    latest = window.latest_start(after - window.size)
+    earliest = None if before is None else window.latest_start(before - window.size) + window.slide
+    ranges = []
+    for source in plan.granules[number].sources or (PANE,):
+        size = plan.granules[source].window.size
+        for start in starts[source]:
+            first = window.earliest_start(start + size - 1)
+            ranges.append((first if earliest is None else max(first, earliest), window.latest_start(start)))
+    following = None
+    for first, last in sorted(ranges):
+        begin = first if following is None else max(first, following)
+        for instance in range(begin, min(last, latest) + 1, window.slide):
+            yield instance
+            following = instance + window.slide

@@ -1,0 +1,270 @@
+"""The loop around a policy: what is requested, when the policy is asked, and proposals that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rheostat.elastic.loop.loop import Control, RequestError, carry_out, notify_failed, notify_slot_failed, turn
+from rheostat.elastic.loop.treatment import Waits
+from rheostat.elastic.model.observation import Observation
+from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Proposal, Revision
+from rheostat.elastic.model.policy import Pause
+
+SHARDS = 4
+
+
+def part(*routing: int) -> OperatorPlan:
+    slots = np.arange(max(routing) + 1)
+    return OperatorPlan(np.array(routing), np.where(np.isin(slots, routing), 0, -1))
+
+
+HERE, THERE, ELSEWHERE = part(0, 0, 1, 1), part(0, 1, 1, 1), part(1, 1, 1, 1)
+PLAN = Plan({"a": HERE, "b": HERE}, 2)
+
+
+def revision(operator: str, plan: OperatorPlan = THERE, action: Action = Action.BALANCE) -> Revision:
+    return Revision(operator, plan, action, ("because",))
+
+
+@dataclass
+class Scripted:
+    """Says what it was told to say, one proposal after the other, and counts."""
+
+    says: Sequence[Proposal]
+    waits: Waits = Waits(rest=0.0, calm=0.0)
+    name: str = "scripted"
+    pause: Pause = Pause.NONE
+    asked: list[int] = field(default_factory=list)
+
+    def begin(self, plan: Plan) -> int:
+        return 0
+
+    def learn(self, history: int, observation: Observation) -> int:
+        return history + 1
+
+    def decide(self, history: int, plan: Plan) -> Proposal:
+        self.asked.append(history)
+        return self.says[min(len(self.asked), len(self.says)) - 1]
+
+
+def observed(time: float) -> Observation:
+    return Observation(time, 1.0, {}, np.array([4, 4]), 0.0)
+
+
+def routings(request: Plan | None) -> dict[str, list[int]] | None:
+    return None if request is None else {name: p.routing.tolist() for name, p in request.operators.items()}
+
+
+def test_an_accepted_revision_is_requested_at_once_and_until_it_is_observed() -> None:
+    policy = Scripted([Proposal((revision("a"),)), Proposal()])
+    control = Control.start(policy, PLAN)
+    first = turn(control, observed(1.0), PLAN)
+    assert [r.operator for r in first.accepted] == ["a"]
+    assert routings(first.request) == {"a": [0, 1, 1, 1], "b": [0, 0, 1, 1]}
+    again = turn(first.control, observed(2.0), PLAN)
+    assert again.accepted == ()
+    assert routings(again.request) == {"a": [0, 1, 1, 1], "b": [0, 0, 1, 1]}
+    assert again.request is not None
+    done = turn(again.control, observed(3.0), again.request)
+    assert done.request is None
+    assert not done.control.treatments["a"].active
+
+
+def test_nothing_is_requested_while_nothing_is_wanted() -> None:
+    control = Control.start(Scripted([Proposal(reasons=("all is well",))]), PLAN)
+    result = turn(control, observed(1.0), PLAN)
+    assert (result.request, result.accepted, result.proposal.reasons) == (None, (), ("all is well",))
+
+
+def test_the_policy_learns_always_and_decides_only_if_some_operator_is_free() -> None:
+    policy = Scripted([Proposal((revision("a"),)), Proposal((revision("b"),)), Proposal()])
+    control, plan = Control.start(policy, PLAN), PLAN
+    for second in range(1, 6):
+        control = turn(control, observed(float(second)), plan).control
+    assert control.history == 5
+    assert policy.asked == [1, 2]  # from then on both are in progress
+    arrived = turn(control, observed(6.0), Plan({"a": THERE, "b": HERE}, 2))
+    assert policy.asked == [1, 2, 6]
+    assert not arrived.control.treatments["a"].active
+    assert arrived.control.treatments["b"].active
+
+
+def test_operators_are_treated_one_by_one() -> None:
+    """While one change is in progress, the other operator may begin its own; the first cannot be changed again."""
+    policy = Scripted([Proposal((revision("a"),)), Proposal((revision("a", ELSEWHERE), revision("b")))])
+    first = turn(Control.start(policy, PLAN), observed(1.0), PLAN)
+    second = turn(first.control, observed(2.0), PLAN)
+    assert [r.operator for r in second.accepted] == ["b"]
+    assert routings(second.request) == {"a": [0, 1, 1, 1], "b": [0, 1, 1, 1]}
+
+
+def test_what_belongs_together_is_accepted_together() -> None:
+    policy = Scripted([Proposal((revision("a"), revision("b")), together=True)])
+    result = turn(Control.start(policy, PLAN), observed(1.0), PLAN)
+    assert [r.operator for r in result.accepted] == ["a", "b"]
+
+
+def test_what_belongs_together_is_refused_together() -> None:
+    both = Proposal((revision("a", ELSEWHERE), revision("b")), together=True)
+    policy = Scripted([Proposal((revision("a"),)), both])
+    first = turn(Control.start(policy, PLAN), observed(1.0), PLAN)
+    second = turn(first.control, observed(2.0), PLAN)
+    assert second.accepted == ()
+    assert routings(second.request) == {"a": [0, 1, 1, 1], "b": [0, 0, 1, 1]}
+    assert second.proposal is both
+
+
+def test_a_refusal_of_what_belongs_together_says_why() -> None:
+    policy = Scripted([Proposal((revision("a"),)), Proposal((revision("a", ELSEWHERE), revision("b")), together=True)])
+    first = turn(Control.start(policy, PLAN), observed(1.0), PLAN)
+    second = turn(first.control, observed(2.0), PLAN)
+    notes = [note for t in second.control.treatments.values() for note in t.notes]
+    assert any("refused" in note for note in notes)
+
+
+def test_one_of_those_that_belong_together_may_need_nothing_more() -> None:
+    """A revision to the plan that is there already is refused, and so are the others."""
+    policy = Scripted([Proposal((revision("a", HERE), revision("b")), together=True)])
+    assert turn(Control.start(policy, PLAN), observed(1.0), PLAN).accepted == ()
+
+
+def test_operators_that_nobody_knows_are_passed_over() -> None:
+    policy = Scripted([Proposal((revision("c"), revision("b")))])
+    result = turn(Control.start(policy, PLAN), observed(1.0), PLAN)
+    assert [r.operator for r in result.accepted] == ["b"]
+    assert result.request is not None
+    assert set(result.request.operators) == {"a", "b"}
+
+
+def test_a_number_of_nodes_is_requested_until_it_is_there() -> None:
+    policy = Scripted([Proposal(nodes=3), Proposal()])
+    first = turn(Control.start(policy, PLAN), observed(1.0), PLAN)
+    assert first.request is not None
+    assert first.request.nodes == 3
+    second = turn(first.control, observed(2.0), PLAN)
+    assert second.request is not None
+    assert second.request.nodes == 3
+    assert turn(second.control, observed(3.0), second.request).request is None
+
+
+def test_a_change_that_never_comes_true_is_given_up() -> None:
+    policy = Scripted([Proposal((revision("a"),)), Proposal()], waits=Waits(limit=5.0, rest=0.0, calm=0.0))
+    control = Control.start(policy, PLAN)
+    requests = []
+    for second in range(1, 10):
+        result = turn(control, observed(float(second)), PLAN)
+        control = result.control
+        requests.append(result.request is not None)
+    assert requests == [True] * 5 + [False] * 4
+    assert "given up" in control.treatments["a"].notes[-1]
+
+
+def test_after_a_change_there_is_rest_and_before_a_scale_in_more() -> None:
+    waits = Waits(rest=2.0, calm=6.0)
+    accepted: dict[Action, int] = {}
+    for action in (Action.SCALE_OUT, Action.SCALE_IN):
+        policy = Scripted([Proposal((revision("a"),)), Proposal((revision("a", ELSEWHERE, action),))], waits=waits)
+        control, plan = Control.start(policy, PLAN), PLAN
+        for second in range(1, 20):
+            result = turn(control, observed(float(second)), plan)
+            control = result.control
+            if second > 1 and result.accepted:
+                accepted[action] = second
+                break
+            plan = result.request or plan
+    # Requested at 1 s, observed at 2 s.
+    assert accepted == {Action.SCALE_OUT: 4, Action.SCALE_IN: 8}
+
+
+@pytest.mark.parametrize("time", [np.nan, np.inf, -np.inf, -5.0])
+def test_a_clock_that_says_nonsense_is_survived(time: float) -> None:
+    policy = Scripted([Proposal((revision("a"),)), Proposal()])
+    control, plan = Control.start(policy, PLAN), PLAN
+    for moment in (1.0, time, 2.0, time, 3.0):
+        result = turn(control, replace(observed(1.0), time=moment), plan)
+        control, plan = result.control, result.request or plan
+    assert routings(plan) == {"a": [0, 1, 1, 1], "b": [0, 0, 1, 1]}
+    assert not control.treatments["a"].active
+
+
+def test_what_somebody_else_changed_meanwhile_is_kept() -> None:
+    """We want shard 1 elsewhere; before that comes true, somebody moves shard 3. Both moves are requested."""
+    policy = Scripted([Proposal((revision("a"),)), Proposal()])
+    first = turn(Control.start(policy, PLAN), observed(1.0), PLAN)
+    theirs: dict[str, Any] = {**PLAN.operators, "a": part(0, 0, 1, 0)}
+    second = turn(first.control, observed(2.0), Plan(theirs, 2))
+    assert routings(second.request) == {"a": [0, 1, 1, 0], "b": [0, 0, 1, 1]}
+
+
+# Failures
+
+
+@dataclass
+class Cluster:
+    """An actuator that makes every plan real at once, but fails a number of times before."""
+
+    plan: Plan = PLAN
+    failures: int = 0
+    asked: int = 0
+
+    def apply(self, plan: Plan) -> None:
+        self.asked += 1
+        if self.asked <= self.failures:
+            raise RequestError("no such cluster")
+        self.plan = plan
+
+
+def driven(cluster: Cluster, policy: Scripted, turns: int, control: Control | None = None) -> Control:
+    control = control or Control.start(policy, cluster.plan)
+    for now in range(turns):
+        control = carry_out(turn(control, observed(float(now)), cluster.plan), cluster, float(now))
+    return control
+
+
+def test_a_request_that_fails_is_made_again_until_it_succeeds() -> None:
+    cluster, policy = Cluster(failures=2), Scripted([Proposal((revision("a"),)), Proposal()])
+    control = driven(cluster, policy, 4)
+    assert (cluster.asked, routings(cluster.plan)) == (3, routings(Plan({"a": THERE, "b": HERE}, 2)))
+    notes = " | ".join(control.treatments["a"].notes)
+    assert "0 s: balance failed, 1 of 3: no such cluster | 1 s: balance failed, 2 of 3" in notes
+    assert "balance is observed" in notes
+    # Nothing was asked of b, so nothing failed.
+    assert control.treatments["b"].notes == ()
+
+
+def test_a_request_that_always_fails_is_given_up() -> None:
+    cluster, policy = Cluster(failures=99), Scripted([Proposal((revision("a"),)), Proposal()])
+    control = driven(cluster, policy, 6)
+    assert (cluster.asked, routings(cluster.plan)) == (3, routings(PLAN))
+    assert "given up after failure 3 of 3: no such cluster" in control.treatments["a"].notes[-1]
+
+
+def test_a_failure_that_is_told_later_counts_as_well() -> None:
+    policy = Scripted([Proposal((revision("a"),)), Proposal()], Waits(attempts=1, rest=0.0, calm=0.0))
+    control = turn(Control.start(policy, PLAN), observed(0.0), PLAN).control
+    control = notify_failed(control, ["a"], "the node is gone", 1.0)
+    assert not control.treatments["a"].active
+    assert turn(control, observed(2.0), PLAN).request is None
+
+
+def test_a_slot_that_was_lost_is_told_the_plan_again() -> None:
+    policy = Scripted([Proposal()])
+    control = notify_slot_failed(Control.start(policy, PLAN), "b", 1, 0.5)
+    result = turn(control, observed(1.0), PLAN)
+    assert (routings(result.request), result.requested) == (routings(PLAN), ("b",))
+    assert turn(result.control, observed(2.0), PLAN).request is None
+
+
+def test_other_errors_are_not_taken_for_failures() -> None:
+    class Broken:
+        def apply(self, plan: Plan) -> None:
+            raise IndexError(plan.nodes)
+
+    policy = Scripted([Proposal((revision("a"),))])
+    with pytest.raises(IndexError):
+        carry_out(turn(Control.start(policy, PLAN), observed(0.0), PLAN), Broken(), 0.0)

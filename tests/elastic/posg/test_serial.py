@@ -1,0 +1,73 @@
+"""Sketches as bytes: the same again, or an error."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rheostat.elastic.posg import CostSketch, from_bytes, to_bytes
+from rheostat.errors import TopologyError
+
+QUICK = settings(deadline=None, max_examples=60)
+
+SKETCH = CostSketch.empty(rows=2, columns=3, seed=5).updated([1, 2, 2], [0.5, 1.0, 2.0])
+
+
+@QUICK
+@given(
+    st.integers(1, 5),
+    st.integers(1, 40),
+    st.integers(0, 2**64 - 1),
+    st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.floats(0, 1e9)), max_size=30),
+)
+def test_what_is_read_is_what_was_written(
+    rows: int, columns: int, seed: int, executions: list[tuple[int, float]]
+) -> None:
+    items, costs = zip(*executions, strict=True) if executions else ((), ())
+    sketch = CostSketch.empty(rows, columns, seed).updated(np.array(items, dtype=np.int64), costs)
+    again = from_bytes(to_bytes(sketch))
+    assert (again.shape, again.seed) == (sketch.shape, seed)
+    assert (again.frequencies == sketch.frequencies).all()
+    assert (again.times == sketch.times).all()
+    assert to_bytes(again) == to_bytes(sketch)
+    # And it works on: updates and merges need no more than what was written.
+    assert again.updated([7], [1.0]).merged([sketch]).executions == 2 * len(executions) + 1
+
+
+def test_the_layout_stays() -> None:
+    """Byte by byte, as another program would read it."""
+    data = to_bytes(SKETCH)
+    assert data[:4] == b"RHCS"
+    assert struct.unpack_from("<HIIQ", data, 4) == (1, 2, 3, 5)
+    assert np.frombuffer(data, "<i8", 6, 22).tolist() == SKETCH.frequencies.ravel().tolist()
+    assert np.frombuffer(data, "<f8", 6, 22 + 48).tolist() == SKETCH.times.ravel().tolist()
+    assert struct.unpack_from("<I", data, 22 + 96) == (zlib.crc32(data[:-4]),)
+    assert len(data) == 22 + 96 + 4
+
+
+@QUICK
+@given(st.integers(0, len(to_bytes(SKETCH)) - 1), st.integers(1, 255))
+def test_a_changed_byte_is_noticed(position: int, change: int) -> None:
+    data = bytearray(to_bytes(SKETCH))
+    data[position] ^= change
+    with pytest.raises(TopologyError, match="sketch"):
+        from_bytes(bytes(data))
+
+
+@QUICK
+@given(st.integers(0, len(to_bytes(SKETCH)) - 1))
+def test_a_cut_is_noticed(length: int) -> None:
+    with pytest.raises(TopologyError, match="sketch"):
+        from_bytes(to_bytes(SKETCH)[:length])
+
+
+def test_a_newer_format_says_so() -> None:
+    data = bytearray(to_bytes(SKETCH))
+    struct.pack_into("<H", data, 4, 2)
+    with pytest.raises(TopologyError, match="newer Rheostat"):
+        from_bytes(bytes(data))

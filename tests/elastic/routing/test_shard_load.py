@@ -1,0 +1,75 @@
+"""Loads of shards: the first epoch counts in full, older ones fade, a checkpoint remembers them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rheostat.elastic.routing.shard_load import HALF_LIFE, ShardLoads
+
+EPOCHS = st.lists(st.dictionaries(st.integers(0, 7), st.floats(0, 1e6)), max_size=12)
+
+
+def after(epochs: list[dict[int, float]], shards: int = 8) -> ShardLoads:
+    loads = ShardLoads.none(shards)
+    for measured in epochs:
+        loads = loads.with_epoch(measured)
+    return loads
+
+
+def test_the_first_epoch_counts_in_full() -> None:
+    assert after([{2: 5.0}]).seconds.tolist() == [0, 0, 5, 0, 0, 0, 0, 0]
+
+
+def test_a_measurement_counts_half_after_its_half_life() -> None:
+    loads = after([{0: 8.0}])
+    for _ in range(int(HALF_LIFE)):
+        loads = loads.with_epoch({})
+    assert loads.seconds[0] == pytest.approx(4)
+    for _ in range(int(HALF_LIFE) * 10):
+        loads = loads.with_epoch({})
+    assert loads.seconds[0] == pytest.approx(4 / 2**10)
+
+
+@settings(max_examples=100, deadline=None)
+@given(EPOCHS, st.floats(0.001, 100))
+def test_a_steady_load_is_what_is_measured_in_the_end(epochs: list[dict[int, float]], load: float) -> None:
+    loads = after([*epochs, *[{3: load}] * 100])
+    assert loads.seconds[3] == pytest.approx(load, rel=1e-6)
+    assert loads.seconds.sum() == pytest.approx(load, rel=1e-4)
+
+
+@settings(max_examples=100, deadline=None)
+@given(EPOCHS)
+def test_loads_stay_between_the_extremes_that_were_measured(epochs: list[dict[int, float]]) -> None:
+    loads = after(epochs)
+    for shard in range(8):
+        seen = [e.get(shard, 0.0) for e in epochs] or [0.0]
+        assert min(seen) * (1 - 1e-9) <= loads.seconds[shard] <= max(seen) * (1 + 1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(EPOCHS)
+def test_a_checkpoint_remembers_loads_to_three_digits(epochs: list[dict[int, float]]) -> None:
+    loads = after(epochs)
+    pairs = json.loads(json.dumps(loads.to_pairs()))
+    assert all(seconds > 0 for _, seconds in pairs)
+    again = ShardLoads.of(8, pairs)
+    assert np.allclose(again.seconds, loads.seconds, rtol=0.005, atol=0)
+    assert again.to_pairs() == loads.to_pairs()
+
+
+def test_remembered_loads_fade_like_measured_ones() -> None:
+    again = ShardLoads.of(4, [(1, 2.0)])
+    assert again.with_epoch({}).seconds[1] == pytest.approx(after([{1: 2.0}, {}], 4).seconds[1])
+    assert ShardLoads.of(4, []).with_epoch({0: 3.0}).seconds[0] == 3.0
+
+
+def test_loads_are_values() -> None:
+    loads = after([{0: 1.0}])
+    loads.with_epoch({0: 99.0})
+    assert loads.seconds[0] == 1.0

@@ -1,0 +1,77 @@
+"""The figures that POSG must reach, on as many streams as half a minute allows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from papers.posg.batches import BATCHES, FLOWING, PERIOD, _excess, _learnt
+from papers.posg.series import by_time
+from papers.posg.shuffle import shuffle_by_posg
+from papers.posg.streams import Figures, Setting, Trials, prepared, trial
+from papers.posg.tweets import _trials, tweets
+from papers.run import Run
+
+pytestmark = pytest.mark.slow
+
+SEED = 1
+
+
+def trials(setting: Setting, streams: int) -> Trials:
+    return Trials.of([trial(setting, SEED, number) for number in range(streams)])
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path, seed=SEED)
+
+
+@pytest.mark.parametrize(("skew", "gain"), [(1.0, 0.20), (0.0, 0.04)])
+def test_the_gain_over_round_robin(skew: float, gain: float) -> None:
+    assert trials(Setting(skew=skew), streams=100).gain >= gain
+
+
+def test_very_skewed_items_are_placed_nearly_as_by_full_knowledge() -> None:
+    found = trials(Setting(skew=2.5), streams=100)
+    assert found.posg.mean() <= 1.03 * found.known.mean()
+
+
+def test_the_speedup_of_a_system_of_the_right_size() -> None:
+    means = [trials(Setting(provisioning=p / 100), streams=15).speedup.mean() for p in range(100, 110)]
+    assert np.mean(means) >= 1.15
+
+
+def test_the_speedup_with_tweets(run: Run) -> None:
+    stream = [tweets(run, 0)]
+    speedups = [blind / posg for blind, posg, _ in (_trials(k, stream, SEED) for k in range(2, 11))]
+    assert min(speedups) > 1
+    assert np.mean(speedups) >= 1.3
+
+
+def test_the_change_of_speeds_is_recovered_from_on_a_hundred_streams(run: Run) -> None:
+    assert {claim.id: claim.holds for claim in by_time(run)} == {"fig10-start": True, "fig10-change": True}
+
+
+def surely_less(one: Figures, other: Figures) -> int:
+    """1 if less, -1 if more, by more than two standard errors over the streams; else 0."""
+    apart = other - one
+    return int(np.sign(apart.mean())) if abs(apart.mean()) > 2 * apart.std(ddof=1) / np.sqrt(len(apart)) else 0
+
+
+@pytest.mark.parametrize("skew", [0.0, 1.0, 2.5])
+def test_longest_first_is_nowhere_worse_and_somewhere_better(run: Run, skew: float) -> None:
+    found = []
+    for batch in BATCHES:
+        excess = np.array([_excess(*_learnt(skew, run, number), batch) for number in range(20)])
+        found += [surely_less(excess[:, 3], excess[:, posg]) for posg in (1, 2)]
+    for provisioning in (1.0, 1.05):
+        setting = Setting(skew=skew, provisioning=provisioning)
+        posg, lpt = (
+            np.array([shuffle_by_posg(*prepared(setting, SEED, n, *how), period=PERIOD).mean for n in range(10)])
+            for how in (FLOWING["POSG"], FLOWING["LPT"])
+        )
+        found.append(surely_less(lpt, posg))
+    assert min(found) >= 0
+    assert max(found) == 1

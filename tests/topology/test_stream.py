@@ -1,0 +1,184 @@
+"""What streams refuse, each with a message that says what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rheostat.errors import OperatorError, TopologyError
+from rheostat.topology import aggregates as rh
+from rheostat.topology import sinks
+from rheostat.topology.aggregates import Aggregate
+from rheostat.topology.nodes import Map
+from rheostat.topology.stream import arrow_map
+from rheostat.windows.window import Window, sliding, tumbling
+from tests.topology.builders import Frame, loans
+
+MINUTE = tumbling("1 minute")
+HALF = Window(1_800_000_000, 60_000_000)
+
+
+def refused(message: str) -> Any:
+    return pytest.raises(TopologyError, match=message)
+
+
+def test_a_map_keeps_the_event_time() -> None:
+    with refused("operator 'm' drops the event-time column 'ts'; keep it in its result"):
+        loans().map("m", lambda frame: frame.without("ts"))
+    windows = loans().compute("c", n=rh.count()).consolidate("w", MINUTE)
+    with refused("operator 'm' drops the event-time column 'window_end'"):
+        windows.map("m", lambda frame: frame.without("window_end"))
+
+
+def test_a_map_returns_a_frame() -> None:
+    with refused(r"operator 'm': the function returned NoneType, not a DataFrame; .* give schema='\.\.\.'"):
+        loans().map("m", lambda _: None)
+
+
+def test_a_map_that_fails_is_named() -> None:
+    def fails(frame: Frame) -> Frame:
+        raise KeyError("rate")
+
+    with pytest.raises(OperatorError, match="operator 'm' failed: KeyError: 'rate'") as failed:
+        loans().map("m", fails)
+    assert failed.value.operator == "m"
+    assert isinstance(failed.value.__cause__, KeyError)
+
+
+def test_errors_of_ours_pass_through_a_map() -> None:
+    with refused("'soon' is not a duration"):
+        loans().map("m", lambda _: tumbling("soon"))
+
+
+def test_a_refused_operator_leaves_no_trace() -> None:
+    stream = loans()
+    with refused("drops the event-time column"):
+        stream.map("m", lambda frame: frame.without("ts"))
+    with refused("which the stream does not have"):
+        stream.compute("c", n=rh.sum("rate"))
+    assert list(stream.graph.nodes) == ["source"]
+
+
+def test_a_map_changes_the_columns() -> None:
+    mapped = loans().map("rate", lambda frame: frame.with_column("rate", "double"))
+    assert mapped.schema["rate"] == "double"
+    python = loans().map("python", lambda batch: batch, schema="ts timestamp, rate double")
+    assert python.schema == {"ts": "timestamp", "rate": "double"}
+    node = python.graph.nodes["python"]
+    assert isinstance(node, Map)
+    assert node.python
+
+
+def batches(function: Any) -> list[pa.RecordBatch]:
+    """What a Python map makes of one batch."""
+
+    class Rows:
+        def mapInArrow(self, over_batches: Any, schema: str) -> Any:  # noqa: N802 - PySpark's name
+            assert schema == "n long"
+            return over_batches([pa.record_batch({"n": [1, 2]})])
+
+    return list(arrow_map("m", function, "n long")(Rows()))
+
+
+def test_a_python_map_takes_and_returns_arrow() -> None:
+    assert batches(lambda batch: batch) == [pa.record_batch({"n": [1, 2]})]
+    assert batches(lambda batch: pa.table(batch.to_pydict())) == [pa.record_batch({"n": [1, 2]})]
+    with pytest.raises(OperatorError, match="operator 'm' failed: the function returned dict, not an Arrow batch"):
+        batches(lambda _: {})
+    with pytest.raises(OperatorError, match="operator 'm' failed: ZeroDivisionError: division by zero"):
+        batches(lambda _: 1 / 0)
+
+
+def test_keys_are_columns_of_the_stream() -> None:
+    with refused("operator 'c' groups by column 'zip', which stream 'source' does not have; it has ts, arrived, user"):
+        loans().compute("c", by=["area", "zip"], n=rh.count())
+
+
+def test_keys_can_be_compared() -> None:
+    with refused("operator 'c' cannot group by column 'tags' of type array<string>"):
+        loans().compute("c", by=["area", "tags"], n=rh.count())
+
+
+@pytest.mark.parametrize(
+    ("by", "names", "twice"),
+    [
+        (["area", "area"], ["n"], "area"),
+        (["area"], ["area"], "area"),
+        ([], ["window"], "window"),
+        (["window_start"], ["n"], "window_start"),
+    ],
+)
+def test_result_columns_have_names_of_their_own(by: list[str], names: list[str], twice: str) -> None:
+    stream = loans(window_start="timestamp")
+    with refused(f"operator 'c' would have two result columns named '{twice}'; rename one"):
+        stream.compute("c", by=by, aggregates={n: rh.count() for n in names})
+
+
+def test_a_compute_operator_computes_something() -> None:
+    with refused(r"operator 'c' computes nothing: give it an aggregate, as in rows=rh.count\(\)"):
+        loans().compute("c", by="area")
+
+
+def test_an_aggregate_is_an_aggregate() -> None:
+    with refused(r"operator 'c': n='count' is not an aggregate like rh.count\(\)"):
+        loans().compute("c", n="count")  # type: ignore[arg-type]
+
+
+def test_refreshed_results_cannot_be_computed_over() -> None:
+    windows = loans().compute("c", n=rh.count()).consolidate("w", MINUTE, emit="update").map("m", lambda f: f)
+    with refused("operator 'd' would count refreshed results of 'm' again and again; let that operator emit 'append'"):
+        windows.compute("d", n=rh.count())
+
+
+def test_windows_are_emitted_by_append_or_update() -> None:
+    with refused("operator 'w': emit='complete' is neither 'append' nor 'update'"):
+        loans().compute("c", n=rh.count()).consolidate("w", MINUTE, emit="complete")
+
+
+def test_windows_are_windows() -> None:
+    computed = loans().compute("c", n=rh.count())
+    with refused(r"operator 'w': windows come from rh.tumbling\(\), rh.hopping\(\) or rh.sliding\(\)"):
+        computed.consolidate("w", "1 minute")  # type: ignore[arg-type]
+    with refused("a consolidate operator needs at least one window"):
+        computed.consolidate("w")
+    with refused("needs 86400000 panes of 1 millisecond"):
+        computed.consolidate("w", sliding("1 day", "1001 milliseconds"))
+    assert list(computed.stream.graph.nodes) == ["source", "c"]
+
+
+def test_window_sets_and_single_windows_mix() -> None:
+    stream = loans().compute("c", n=rh.count()).consolidate("w", MINUTE, HALF, tumbling("1 hour", "2 hours"))
+    windows = stream.graph.nodes["w"].windows  # type: ignore[union-attr]
+    assert windows == (*MINUTE, HALF, *tumbling("1 hour", "2 hours"))
+
+
+def test_results_have_window_keys_and_aggregates() -> None:
+    aggregates: dict[str, Aggregate] = {"mean rate": rh.mean("amount"), "top": rh.top_k("user")}
+    stream = loans(ts="timestamp_ntz").compute("c", by=["area", "grade"], aggregates=aggregates, n=rh.count())
+    assert stream.consolidate("w", MINUTE).schema == {
+        "window": "string",
+        "window_start": "timestamp_ntz",
+        "window_end": "timestamp_ntz",
+        "area": "string",
+        "grade": "int",
+        "mean rate": "double",
+        "top": "array<struct<item:string,count:bigint>>",
+        "n": "bigint",
+    }
+
+
+def test_a_sink_is_a_sink() -> None:
+    with refused(r"stream 'source': 'out' is not a sink; use rh.sinks.parquet\(\.\.\.\)"):
+        loans().sink("out")  # type: ignore[arg-type]
+    with refused(r"stream 'source aside': None is not a sink"):
+        loans().aside.sink(None)  # type: ignore[arg-type]
+
+
+def test_only_sources_keep_rows_aside() -> None:
+    with refused("'m' is not a source: rows are kept aside where they enter, at a source"):
+        _ = loans().map("m", lambda frame: frame).aside
+    stream = loans()
+    stream.aside.sink(sinks.memory())
+    assert [(s.upstream, s.aside) for s in stream.graph.sinks] == [("source", True)]
