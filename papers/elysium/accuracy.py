@@ -12,9 +12,9 @@ from papers.elysium.lab import PEAKS, Lab
 from papers.elysium.metric_store import MetricStore
 from papers.elysium.monitor import batch
 from papers.elysium.topologies import NODE
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.algorithm1 import Bounds, compute_config
 from rheostat.elastic.elysium.allocator import Balanced, RoundRobin
-from rheostat.elastic.elysium.forecasts.series import Values
 from rheostat.elastic.elysium.profiles.profile import Learned, relative_error
 from rheostat.elastic.elysium.profiles.selectivity import Selectivity, selectivities
 from rheostat.workloads import curves
@@ -37,7 +37,7 @@ def accuracy(lab: Lab) -> list[Claim]:
     return claims
 
 
-def _recorded(lab: Lab, load: Values) -> MetricStore:
+def _recorded(lab: Lab, load: Floats) -> MetricStore:
     """T1 under a load that never overloads it, with the slots that its highest value needs."""
     config = lab.first({"T1": float(load.max())})
     rng = np.random.default_rng(lab.of.seed + 100)

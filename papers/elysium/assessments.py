@@ -12,9 +12,9 @@ from papers.elysium.cluster import Cluster, Habits
 from papers.elysium.metric_store import MetricStore
 from papers.elysium.monitor import Monitor
 from papers.elysium.topologies import MOST_NODES, Model
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.configuration import Config, Decision
 from rheostat.elastic.elysium.policy import Policy
-from rheostat.elastic.elysium.profiles.samples import Values
 from rheostat.errors import TopologyError
 
 
@@ -31,17 +31,17 @@ class Outcome:
     """
 
     topologies: tuple[str, ...]
-    arrivals: Values
-    acked: Values
-    latency: Values
-    waiting: Values
+    arrivals: Floats
+    acked: Floats
+    latency: Floats
+    waiting: Floats
     configs: tuple[Config, ...]
     decisions: tuple[Decision, ...]
     reconfigured: tuple[int, ...]
     period: int
 
     @property
-    def nodes(self) -> Values:
+    def nodes(self) -> Floats:
         """Nodes by assessment period."""
         return np.array([config.nodes for config in self.configs], dtype=np.float64)
 
@@ -58,10 +58,10 @@ class Outcome:
             )
         return float(np.nanmean(found))
 
-    def degradations(self, window: int = 10) -> Values:
+    def degradations(self, window: int = 10) -> Floats:
         """The same by window, relative to the input load of the window; NaN where there was none."""
         load, through = (_windows(v.sum(axis=1), window) for v in (self.arrivals, self.acked))
-        found: Values = np.full(load.shape, np.nan)
+        found: Floats = np.full(load.shape, np.nan)
         np.divide(np.abs(load - through), load, out=found, where=load > 0)
         return found
 
@@ -85,7 +85,7 @@ class Outcome:
         arrived = float(self.arrivals.sum())
         return float(self.waiting[-1].sum()) / arrived if arrived > 0 else 0.0
 
-    def slots(self, topology: str, operator: str) -> Values:
+    def slots(self, topology: str, operator: str) -> Floats:
         """Parallelism of an operator by assessment period."""
         return np.array([config.parallelism[topology][operator] for config in self.configs], dtype=np.float64)
 
@@ -107,7 +107,7 @@ class Setting:
     period: int = 60
     start: float = 0.0
     step: float = 60.0
-    past: Mapping[str, Values] = field(default_factory=dict)
+    past: Mapping[str, Floats] = field(default_factory=dict)
     emitted: bool = False
     stored: bool = False
     always: bool = False
@@ -115,7 +115,7 @@ class Setting:
 
 
 def run(
-    models: Mapping[str, Model], loads: Mapping[str, Values], policy: Policy, first: Config, setting: Setting
+    models: Mapping[str, Model], loads: Mapping[str, Floats], policy: Policy, first: Config, setting: Setting
 ) -> Outcome:
     """Let the loads run in, assess after every period, reconfigure where the policy wants it."""
     with MetricStore() if setting.stored else nullcontext() as store:
@@ -124,7 +124,7 @@ def run(
 
 def _run(
     models: Mapping[str, Model],
-    loads: Mapping[str, Values],
+    loads: Mapping[str, Floats],
     policy: Policy,
     first: Config,
     setting: Setting,
@@ -162,7 +162,7 @@ def _run(
     )
 
 
-def _windows(values: Values, window: int) -> Values:
+def _windows(values: Floats, window: int) -> Floats:
     whole = len(values) // window * window
-    found: Values = values[:whole].reshape(-1, window).mean(axis=1)
+    found: Floats = values[:whole].reshape(-1, window).mean(axis=1)
     return found

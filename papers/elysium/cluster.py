@@ -9,9 +9,9 @@ import numpy as np
 
 from papers.elysium.flow import Flow, Placed, flow
 from papers.elysium.topologies import BASE, BEND, NODE, SHARE, Model
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.allocator import Allocation, RoundRobin, allocated
 from rheostat.elastic.elysium.configuration import Config
-from rheostat.elastic.elysium.profiles.samples import Values
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Cluster:
         self._age[number], self._pause[number] = 0.0, self.rng.uniform(*self.habits.restart) + self.habits.settle
         self.restarts += 1
 
-    def run(self, arrivals: Values) -> Flow:
+    def run(self, arrivals: Floats) -> Flow:
         """Let rows arrive, by second and topology."""
         seconds = len(arrivals)
         up = self._age + np.arange(seconds)[:, None] >= self._pause

@@ -12,14 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from rheostat.elastic.elysium.profiles.samples import Values
+from rheostat.arrays import Flags, Floats, Ints
 from rheostat.jit import compiled
 
-Numbers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-Slots = tuple[Numbers, Numbers, Numbers, Values, Values, Values]
+Slots = tuple[Ints, Ints, Ints, Floats, Floats, Floats]
 """The arrays of ``Placed``, as compiled code takes them."""
 
 
@@ -33,12 +30,12 @@ class Placed:
         costs: idle, cycles, discount and half of each slot, slots x 4.
     """
 
-    topology: Numbers
-    node: Numbers
-    source: Numbers
-    share: Values
-    constant: Values
-    costs: Values
+    topology: Ints
+    node: Ints
+    source: Ints
+    share: Floats
+    constant: Floats
+    costs: Floats
     nodes: int
 
 
@@ -53,17 +50,17 @@ class Flow:
         slot_cpu: share of a core; ``node_cpu``, share of the node.
     """
 
-    emitted: Values
-    acked: Values
-    waiting: Values
-    flying: Values
-    latency: Values
-    slot_cpu: Values
-    node_cpu: Values
+    emitted: Floats
+    acked: Floats
+    waiting: Floats
+    flying: Floats
+    latency: Floats
+    slot_cpu: Floats
+    node_cpu: Floats
 
 
 def flow(
-    placed: Placed, arrivals: Values, up: Flags, waiting: Values, flying: Values, machine: Values, time_limit: float
+    placed: Placed, arrivals: Floats, up: Flags, waiting: Floats, flying: Floats, machine: Floats, time_limit: float
 ) -> Flow:
     """Let rows flow for as many seconds as ``arrivals`` has.
 
@@ -80,7 +77,7 @@ def flow(
 
 
 @compiled
-def _cost(costs: Values, slot: int, rate: float) -> float:
+def _cost(costs: Floats, slot: int, rate: float) -> float:
     """Cycles per second of a slot."""
     idle, cycles, discount, half = costs[slot]
     used: float = idle + cycles * rate * (1 - discount * rate / (rate + half))
@@ -88,7 +85,7 @@ def _cost(costs: Values, slot: int, rate: float) -> float:
 
 
 @compiled
-def _most(costs: Values, slot: int, hertz: float) -> float:
+def _most(costs: Floats, slot: int, hertz: float) -> float:
     """Rows per second with which one slot fills its core."""
     low, high = 0.0, hertz / costs[slot, 1] / (1 - costs[slot, 2])
     for _ in range(40):
@@ -101,7 +98,7 @@ def _most(costs: Values, slot: int, hertz: float) -> float:
 
 
 @compiled
-def _limits(slots: Slots, hertz: float, topologies: int) -> tuple[Values, Values]:
+def _limits(slots: Slots, hertz: float, topologies: int) -> tuple[Floats, Floats]:
     """What the sources of every topology can take, and what the rest of it can handle: its slowest slot decides."""
     topology, _, source, share, constant, costs = slots
     takes, handles = np.full(topologies, np.inf), np.full(topologies, np.inf)
@@ -118,7 +115,7 @@ def _limits(slots: Slots, hertz: float, topologies: int) -> tuple[Values, Values
 
 @compiled
 def _node_use(
-    slots: Slots, node: int, scale: float, up: Flags, taken: Values, handled: Values, machine: Values
+    slots: Slots, node: int, scale: float, up: Flags, taken: Floats, handled: Floats, machine: Floats
 ) -> float:
     """Cycles per second of a node if its slots handle ``scale`` of what they want to."""
     topology, nodes, source, share, constant, costs = slots
@@ -134,7 +131,7 @@ def _node_use(
 
 @compiled
 def _squeeze(
-    slots: Slots, node_count: int, up: Flags, taken: Values, handled: Values, able: Values, machine: Values
+    slots: Slots, node_count: int, up: Flags, taken: Floats, handled: Floats, able: Floats, machine: Floats
 ) -> None:
     """Where a node is full, all topologies on it slow down alike."""
     topology, nodes = slots[0], slots[1]
@@ -158,7 +155,7 @@ def _squeeze(
 
 @compiled
 def _busy(
-    slots: Slots, up: Flags, taken: Values, handled: Values, machine: Values, by_slot: Values, by_node: Values
+    slots: Slots, up: Flags, taken: Floats, handled: Floats, machine: Floats, by_slot: Floats, by_node: Floats
 ) -> None:
     """The share of its core that every slot uses, and of its cores every node."""
     topology, _, source, share, constant, costs = slots
@@ -173,7 +170,7 @@ def _busy(
 
 
 @compiled
-def _service(slots: Slots, up: Flags, by_slot: Values, by_node: Values, hertz: float, seconds: Values) -> None:
+def _service(slots: Slots, up: Flags, by_slot: Floats, by_node: Floats, hertz: float, seconds: Floats) -> None:
     """Add the time that all rows of one input row take one after the other, longer the busier slots and nodes are."""
     topology, nodes, _, share, _, costs = slots
     for slot in range(len(topology)):
@@ -187,13 +184,13 @@ def _service(slots: Slots, up: Flags, by_slot: Values, by_node: Values, hertz: f
 def _flow(
     slots: Slots,
     node_count: int,
-    arrivals: Values,
+    arrivals: Floats,
     ups: Flags,
-    waiting: Values,
-    flying: Values,
-    machine: Values,
+    waiting: Floats,
+    flying: Floats,
+    machine: Floats,
     time_limit: float,
-) -> tuple[Values, Values, Values, Values, Values, Values, Values]:
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats]:
     shape = arrivals.shape
     emitted, acked, latency = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
     queue, air = np.zeros(shape), np.zeros(shape)

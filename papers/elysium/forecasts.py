@@ -16,11 +16,12 @@ import numpy as np
 
 from papers.claims import Claim
 from papers.elysium.lab import Lab
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.forecasts.backtest import Choice, Score, choose, score
 from rheostat.elastic.elysium.forecasts.boosted import Boosted
 from rheostat.elastic.elysium.forecasts.network import HORIZON, PaperNetwork
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal
-from rheostat.elastic.elysium.forecasts.series import Series, Values, real_peaks
+from rheostat.elastic.elysium.forecasts.series import Series, real_peaks
 
 PAST = 0.7
 QUICK = 4000
@@ -80,7 +81,7 @@ def _compared(series: Series, lab: Lab) -> Compared:
     return Compared(choice, score(forecast, real), score(_raised(forecast, real, chosen.over), real), chosen)
 
 
-def _raised(forecast: Values, real: Values, over: float) -> Values:
+def _raised(forecast: Floats, real: Floats, over: float) -> Floats:
     """The forecasts times the factor with which their excess is as large as the other's."""
     low, high = 0.0, 100.0
     for _ in range(60):

@@ -11,7 +11,7 @@ from papers.claims import Claim
 from papers.elysium.assessments import Outcome
 from papers.elysium.comparison import Found
 from papers.elysium.lab import Lab, Runs
-from rheostat.elastic.elysium.forecasts.series import Values
+from rheostat.arrays import Floats
 
 SIDES = ("joint", "ELYSIUM")
 SIMILAR = 0.5
@@ -51,11 +51,11 @@ def shared(found: Mapping[str, Runs]) -> Claim:
     )
 
 
-def by_minute(outcome: Outcome, topology: int = 0) -> Values:
+def by_minute(outcome: Outcome, topology: int = 0) -> Floats:
     """Mean latency of every whole minute; the seconds of a restart, in which nothing comes through, do not count."""
     whole = len(outcome.latency) // 60 * 60
     seconds = outcome.latency[:whole, topology].reshape(-1, 60)
-    found: Values = np.nansum(seconds, axis=1) / np.maximum((~np.isnan(seconds)).sum(axis=1), 1)
+    found: Floats = np.nansum(seconds, axis=1) / np.maximum((~np.isnan(seconds)).sum(axis=1), 1)
     return found
 
 

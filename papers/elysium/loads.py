@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rheostat.elastic.elysium.forecasts.series import Series, Values
+from rheostat.arrays import Floats
+from rheostat.elastic.elysium.forecasts.series import Series
 from rheostat.workloads import curves
 from rheostat.workloads.recorded import Loads, synthetic
 
@@ -32,8 +33,8 @@ class Curve:
     """
 
     name: str
-    values: Values
-    past: Values
+    values: Floats
+    past: Floats
     start: float = 0.0
     step: float = 60.0
 
@@ -52,7 +53,7 @@ def all_curves(loads: Loads, quick: bool, seed: int) -> dict[str, Curve]:
     return {curve.name: curve for curve in found}
 
 
-def _repeated(name: str, period: Values, seconds: int, seed: int, hours: int = 168) -> Curve:
+def _repeated(name: str, period: Floats, seconds: int, seed: int, hours: int = 168) -> Curve:
     """A curve that has gone on for hours before the run, as measured then, with a deviation of 2 %.
 
     A week, unless told otherwise: the forecast sees the weekday and the hour, and learns from the first 70 % only. With

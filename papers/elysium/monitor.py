@@ -19,14 +19,13 @@ from papers.elysium.flow import Flow
 from papers.elysium.metric_store import CPU, Batch, MetricStore
 from papers.elysium.resource_monitor import bandwidth, memory
 from papers.elysium.topologies import NODE, Model, overhead
+from rheostat.arrays import Floats, Ints
 from rheostat.elastic.elysium.forecasts.series import Series
 from rheostat.elastic.elysium.policy import Observation
-from rheostat.elastic.elysium.profiles.samples import INPUT, Stream, Values
+from rheostat.elastic.elysium.profiles.samples import INPUT, Stream
 
 WINDOW, EVERY = 60, 10
 """Seconds of the sliding window, and from one reading to the next."""
-
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(eq=False)
@@ -45,7 +44,7 @@ class Monitor:
     noise: float
     start: float = 0.0
     step: float = 60.0
-    past: Mapping[str, Values] = field(default_factory=dict)
+    past: Mapping[str, Floats] = field(default_factory=dict)
     emitted: bool = False
     store: MetricStore | None = None
 
@@ -57,7 +56,7 @@ class Monitor:
             for topology, values in self.past.items():
                 self.store.record(load_readings(topology, values, self.start - self.step * len(values), self.step))
 
-    def observe(self, cluster: Cluster, period: Flow, arrived: Values) -> Observation:
+    def observe(self, cluster: Cluster, period: Flow, arrived: Floats) -> Observation:
         """What is known after another period."""
         seen = period.emitted if self.emitted else arrived
         now = self.start + self.step * self._periods
@@ -98,11 +97,11 @@ class Monitor:
         before = len(self.past.get(topology, ()))
         return Series(np.array(self._loads[topology]), self.start - self.step * before, self.step)
 
-    def _noisy(self, values: Values) -> Values:
+    def _noisy(self, values: Floats) -> Floats:
         return values * (1 + self.noise * self.rng.standard_normal(values.shape))
 
 
-def load_readings(topology: str, values: Values, start: float, step: float) -> Batch:
+def load_readings(topology: str, values: Floats, start: float, step: float) -> Batch:
     """One reading of the input load in the middle of every step of time.
 
     >>> load_readings("t", np.array([5.0, 7.0]), start=60.0, step=60.0).loads
@@ -156,13 +155,13 @@ def batch(cluster: Cluster, run: Flow, start: float, rng: np.random.Generator, n
 
 
 def _streams(
-    cluster: Cluster, model: Model, topology: str, loads: Values, rng: np.random.Generator
-) -> tuple[dict[Stream, Values], dict[str, Values], dict[str, Values]]:
+    cluster: Cluster, model: Model, topology: str, loads: Floats, rng: np.random.Generator
+) -> tuple[dict[Stream, Floats], dict[str, Floats], dict[str, Floats]]:
     """The rate of every stream, and what every operator receives, by mean selectivities and by real ones."""
     dataflow, slots = model.dataflow, cluster.config.parallelism[topology]
     usual = {name: np.zeros(len(loads)) for name in dataflow.order}
     real = {name: np.zeros(len(loads)) for name in dataflow.order}
-    streams: dict[Stream, Values] = {}
+    streams: dict[Stream, Floats] = {}
     for source in dataflow.sources:
         streams[INPUT, source] = usual[source] = real[source] = loads / len(dataflow.sources)
     for name in dataflow.order:
@@ -176,7 +175,7 @@ def _streams(
 
 
 def _pairs(
-    cluster: Cluster, topology: str, streams: Mapping[Stream, Values], times: list[float]
+    cluster: Cluster, topology: str, streams: Mapping[Stream, Floats], times: list[float]
 ) -> list[tuple[float, str, str, int, str, int, float]]:
     """Rows per second between all pairs of slots, which share a stream evenly."""
     slots = cluster.config.parallelism[topology]
@@ -190,14 +189,14 @@ def _pairs(
     ]
 
 
-def _while(values: Values, running: npt.NDArray[np.bool_]) -> Values:
+def _while(values: Floats, running: npt.NDArray[np.bool_]) -> Floats:
     """Means over the seconds in which something ran."""
-    found: Values = (values * running).sum(axis=0) / np.maximum(running.sum(axis=0), 1)
+    found: Floats = (values * running).sum(axis=0) / np.maximum(running.sum(axis=0), 1)
     return found
 
 
-def _sliding(values: Values, ends: Numbers) -> Values:
+def _sliding(values: Floats, ends: Ints) -> Floats:
     """Means over the window before each end."""
     total = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
-    found: Values = (total[ends] - total[ends - WINDOW]) / WINDOW
+    found: Floats = (total[ends] - total[ends - WINDOW]) / WINDOW
     return found

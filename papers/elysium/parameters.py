@@ -14,8 +14,8 @@ from papers.elysium.assessments import Setting, run
 from papers.elysium.cluster import Habits
 from papers.elysium.lab import PEAKS, Lab, everything
 from papers.elysium.loads import Curve
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.configuration import Thresholds
-from rheostat.elastic.elysium.forecasts.series import Values
 from rheostat.elastic.elysium.policy import Static
 from rheostat.elastic.elysium.thresholds import Learned, Learning, learn
 from rheostat.workloads import curves
@@ -148,7 +148,7 @@ def _reward(learned: Learned, threshold: float) -> float:
 
 def _periods(lab: Lab) -> list[Claim]:
     """Fig. 6c: everything restarts at every assessment of an over-provisioned topology."""
-    load: Values = curves.sine(540, 0.15, 0.93, 270)
+    load: Floats = curves.sine(540, 0.15, 0.93, 270)
     curve, first = Curve("sine", load, np.zeros(0)), everything(lab, "T1")
     found = {
         period: lab.runs("T1", curve, Static(), first, Setting(period=period, always=True)).degradation

@@ -9,9 +9,10 @@ import numpy as np
 
 from papers.elysium.cluster import Cluster
 from papers.elysium.metric_store import BANDWIDTH, MEMORY
-from rheostat.elastic.elysium.profiles.samples import INPUT, Stream, Values
+from rheostat.arrays import Floats
+from rheostat.elastic.elysium.profiles.samples import INPUT, Stream
 
-Rates = Mapping[str, Mapping[Stream, Values]]
+Rates = Mapping[str, Mapping[Stream, Floats]]
 """Rows per second of every stream, by topology and then by reading."""
 
 
@@ -20,8 +21,8 @@ class Resource:
     """Readings x slots, in the order of the cluster's places, and readings x nodes."""
 
     name: str
-    slots: Values
-    nodes: Values
+    slots: Floats
+    nodes: Floats
 
 
 def memory(cluster: Cluster, rates: Rates, readings: int, rng: np.random.Generator, noise: float) -> Resource:
@@ -65,7 +66,7 @@ def bandwidth(cluster: Cluster, rates: Rates, readings: int, rng: np.random.Gene
     return Resource(BANDWIDTH, slots, nodes)
 
 
-def _received(cluster: Cluster, rates: Rates, topology: str, operator: str) -> Values:
+def _received(cluster: Cluster, rates: Rates, topology: str, operator: str) -> Floats:
     """Rows per second into one slot of an operator."""
-    total: Values = np.sum([flows for (_, to), flows in rates[topology].items() if to == operator], axis=0)
+    total: Floats = np.sum([flows for (_, to), flows in rates[topology].items() if to == operator], axis=0)
     return total / cluster.config.parallelism[topology][operator]

@@ -9,8 +9,8 @@ from papers.elysium.assessments import Outcome
 from papers.elysium.comparison import Found
 from papers.elysium.lab import PEAKS, Lab
 from papers.elysium.loads import Curve
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.configuration import Config
-from rheostat.elastic.elysium.forecasts.series import Values
 from rheostat.elastic.elysium.policy import OnlyOperators, Static
 from rheostat.workloads import curves
 
@@ -126,7 +126,7 @@ def _filter(config: Config) -> int:
     return config.parallelism["T1"]["StopWordFilter"]
 
 
-def _minutes(values: Values, needed: int) -> int:
+def _minutes(values: Floats, needed: int) -> int:
     """Minutes from the first jump, after five minutes, until there is as much as needed."""
     enough = np.flatnonzero(values >= needed)
     return int(enough[0]) - 5 if len(enough) else len(values)
@@ -146,6 +146,6 @@ def _after(seconds: float, length: int) -> str:
     return f"after {seconds:.0f} s" if np.isfinite(seconds) else f"not within {length} s"
 
 
-def _means(values: Values) -> Values:
-    found: Values = values[: len(values) // WINDOW * WINDOW].reshape(-1, WINDOW).mean(axis=1)
+def _means(values: Floats) -> Floats:
+    found: Floats = values[: len(values) // WINDOW * WINDOW].reshape(-1, WINDOW).mean(axis=1)
     return found

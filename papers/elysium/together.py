@@ -11,8 +11,8 @@ from papers.elysium.assessments import Outcome, Setting, run
 from papers.elysium.lab import PEAKS, Lab, Runs
 from papers.elysium.latency import by_minute, shared
 from papers.elysium.topologies import MOST_NODES
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.algorithm1 import Bounds
-from rheostat.elastic.elysium.forecasts.series import Values
 from rheostat.elastic.elysium.policy import Elysium
 from rheostat.workloads import curves
 
@@ -29,7 +29,7 @@ class Case:
 
     name: str
     title: str
-    loads: dict[str, Values]
+    loads: dict[str, Floats]
 
     @property
     def printed(self) -> tuple[float, int]:

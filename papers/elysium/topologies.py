@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.configuration import NodeType
 from rheostat.elastic.elysium.dataflow import Dataflow, Operator
-from rheostat.elastic.elysium.profiles.samples import INPUT, Stream, Values
+from rheostat.elastic.elysium.profiles.samples import INPUT, Stream
 
 NODE = NodeType()
 MOST_NODES = 4
@@ -37,7 +38,7 @@ class Cost:
     discount: float = 0.0
     half: float = 1.0
 
-    def at(self, rates: Values) -> Values:
+    def at(self, rates: Floats) -> Floats:
         """What a slot uses at these rates."""
         return self.idle + self.cycles * rates * (1 - self.discount * rates / (rates + self.half))
 
@@ -78,7 +79,7 @@ class Model:
         return found
 
 
-def overhead(used: Values) -> Values:
+def overhead(used: Floats) -> Floats:
     """Cycles per second of a node whose slots use so much: moving rows, acknowledging them, managing threads (Fig. 8).
 
     >>> import numpy as np

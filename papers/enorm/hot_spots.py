@@ -14,11 +14,10 @@ import numpy.typing as npt
 
 from papers.enorm.cost_model import MINUTE, Engine, touched
 from papers.enorm.node_queues import DRAINING, LIMIT, STEP, WIRE, Latencies, Queues
+from rheostat.arrays import Floats
 from rheostat.errors import RheostatError
 from rheostat.planning.enorm.flux import Flux, Move
 from rheostat.planning.enorm.migration import Strategy, expanded_keys
-
-Floats = npt.NDArray[np.float64]
 
 _PAUSE_SECONDS = 60
 

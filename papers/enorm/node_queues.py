@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Floats, Ints
 from rheostat.jit import compiled
 
 STEP = 0.01
@@ -27,9 +27,6 @@ LIMIT = 60_000
 """Batches that a node's queue, and steps that a held shard, can have: ten minutes."""
 
 _BINS, _FINEST, _DECADES = 600, 1e-3, 6
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

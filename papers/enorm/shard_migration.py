@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Ints
 from rheostat.errors import TopologyError
 from rheostat.planning.enorm.migration import Strategy
 from rheostat.planning.enorm.splitting import Form
 from rheostat.windows.panes import pane_of
 from rheostat.windows.window import Window
 
-Ints = npt.NDArray[np.int64]
 _EVER = np.iinfo(np.int64).min
 _PLACE, _SHARD, _WINDOW, _START, _KEY = range(5)
 

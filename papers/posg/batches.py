@@ -22,10 +22,11 @@ import numpy.typing as npt
 
 from papers.claims import Claim
 from papers.posg.shuffle import shuffle_by_posg
-from papers.posg.streams import Figures, Setting, prepared
+from papers.posg.streams import Setting, prepared
 from papers.posg.sweeps import SKEWS
 from papers.posg.tweets import tweets
 from papers.run import Run
+from rheostat.arrays import Floats
 from rheostat.elastic.posg import Estimates, Greedy, Grouping, LptGrouping, RoundRobin
 
 BATCHES = (128, 512, 2048)
@@ -45,7 +46,7 @@ FLOWING = {
 }
 """Compared without barriers: whether the longest are placed first, and whether slots execute the shortest first."""
 
-Rows = dict[tuple[str, int], Figures]
+Rows = dict[tuple[str, int], Floats]
 
 
 def in_batches(run: Run) -> list[Claim]:
@@ -141,7 +142,7 @@ def scheduling_speed(run: Run) -> Claim:
     )
 
 
-def _sure(differences: Figures) -> int:
+def _sure(differences: Floats) -> int:
     """The sign of a mean difference, 0 if it may be chance."""
     mean, error = differences.mean(), differences.std(ddof=1) / np.sqrt(len(differences))
     return int(np.sign(mean)) if abs(mean) > 2 * error else 0
@@ -162,7 +163,7 @@ def _column(name: str) -> str:
 
 def _epochs(run: Run) -> Rows:
     """By stream and batch, for every stream how much longer than the ideal a batch takes with each grouping."""
-    count, rows = 8 if run.quick else 100, dict[tuple[str, int], Figures]()
+    count, rows = 8 if run.quick else 100, dict[tuple[str, int], Floats]()
     for skew, name in run.each("batches: epochs", list(SKEWS.items())):
         each = [[_excess(*_learnt(skew, run, n), batch) for batch in BATCHES] for n in range(count)]
         rows |= {(name, batch): np.array(each)[:, place] for place, batch in enumerate(BATCHES)}
@@ -170,7 +171,7 @@ def _epochs(run: Run) -> Rows:
     return rows | {("tweets", batch): np.array(each)[:, place] for place, batch in enumerate(BATCHES)}
 
 
-def _learnt(skew: float, run: Run, number: int) -> tuple[npt.NDArray[np.int64], Figures, Estimates]:
+def _learnt(skew: float, run: Run, number: int) -> tuple[npt.NDArray[np.int64], Floats, Estimates]:
     """A stream, and what slots know of it from another one."""
     shuffle, parties = prepared(Setting(skew=skew), run.seed, number)
     reports = parties.scheduler.reports
@@ -179,7 +180,7 @@ def _learnt(skew: float, run: Run, number: int) -> tuple[npt.NDArray[np.int64], 
     return shuffle.items, shuffle.costs, Estimates.of(known)
 
 
-def _learnt_tweets(run: Run, number: int) -> tuple[npt.NDArray[np.int64], Figures, Estimates]:
+def _learnt_tweets(run: Run, number: int) -> tuple[npt.NDArray[np.int64], Floats, Estimates]:
     """The same for tweets, of which the first tenth is what slots learnt from."""
     entities, seconds = tweets(run, number, 100_000)
     lesson = len(entities) // 10
@@ -188,7 +189,7 @@ def _learnt_tweets(run: Run, number: int) -> tuple[npt.NDArray[np.int64], Figure
     return entities[lesson:], seconds[lesson:], Estimates.of(known)
 
 
-def _excess(items: npt.NDArray[np.int64], costs: Figures, known: Estimates, batch: int) -> Figures:
+def _excess(items: npt.NDArray[np.int64], costs: Floats, known: Estimates, batch: int) -> Floats:
     """How much longer than the ideal the batches take, all together, with each grouping."""
     merged, total = known.shared(), np.zeros(len(NAMES))
     for begin in range(0, len(items), batch):
@@ -203,11 +204,11 @@ def _excess(items: npt.NDArray[np.int64], costs: Figures, known: Estimates, batc
         for place, grouping in enumerate(groupings):
             slots, _ = grouping.assign(items[part])
             total[place] += np.bincount(slots, weights=costs[part]).max()
-    excess: Figures = total / (costs.sum() / known.slots) - 1
+    excess: Floats = total / (costs.sum() / known.slots) - 1
     return excess
 
 
-def _flowing(run: Run, provisioning: float) -> Mapping[float, Figures]:
+def _flowing(run: Run, provisioning: float) -> Mapping[float, Floats]:
     """Mean completion times in batches without barriers, by skew: a line for every stream."""
     count, found = range(4 if run.quick else 40), {}
     for skew in run.each(f"batches: {provisioning:.0%} provisioning", list(SKEWS)):

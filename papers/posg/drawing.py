@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from papers.posg.streams import Figures, Trials
+from papers.posg.streams import Trials
 from papers.run import Run
+from rheostat.arrays import Floats
 from rheostat.plots import COLOURS
 
 Sweep = Mapping[float, Trials]
@@ -28,7 +29,7 @@ def draw_bars(axis: Any, labels: Sequence[str], found: Sweep) -> None:
     axis.legend(loc="upper right", fontsize=7)
 
 
-def interval(axis: Any, x: Figures, values: Sequence[Figures], name: str, colour: int, fmt: str = "o") -> None:
+def interval(axis: Any, x: Floats, values: Sequence[Floats], name: str, colour: int, fmt: str = "o") -> None:
     """Means with bars from the smallest to the largest."""
     mean = np.array([v.mean() for v in values])
     # The mean of equal values may differ from them in the last bit.

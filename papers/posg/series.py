@@ -8,8 +8,9 @@ import numpy as np
 
 from papers.claims import Claim
 from papers.posg.shuffle import Outcome, Shuffle, shuffle_blindly, shuffle_by_posg
-from papers.posg.streams import Figures, Setting
+from papers.posg.streams import Setting
 from papers.run import Run
+from rheostat.arrays import Floats
 from rheostat.elastic.posg import Phase
 from rheostat.plots import COLOURS
 
@@ -72,8 +73,8 @@ class Summary:
         speedup: of POSG from ``runs`` to the change.
     """
 
-    blind: Figures
-    posg: Figures
+    blind: Floats
+    posg: Floats
     runs: int
     heard: int
     same: bool
@@ -126,14 +127,14 @@ def _series(run: Run, number: int) -> Series:
     return Series(shuffle_blindly(shuffle), shuffle_by_posg(shuffle, setting.parties(number)))
 
 
-def _windows(outcome: Outcome) -> Figures:
+def _windows(outcome: Outcome) -> Floats:
     return outcome.completion.reshape(-1, WINDOW)
 
 
-def _spread(outcome: Outcome) -> Figures:
+def _spread(outcome: Outcome) -> Floats:
     """Longest minus shortest completion time of every window."""
     windows = _windows(outcome)
-    spread: Figures = windows.max(axis=1) - windows.min(axis=1)
+    spread: Floats = windows.max(axis=1) - windows.min(axis=1)
     return spread
 
 

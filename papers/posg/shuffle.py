@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.elastic.posg import (
     CostSketch,
     FullKnowledge,
@@ -32,7 +33,6 @@ from rheostat.elastic.posg.instance import TOLERANCE, WINDOW
 from rheostat.errors import TopologyError
 from rheostat.jit import compiled
 
-Times = npt.NDArray[np.float64]
 Slots = npt.NDArray[np.int64]
 
 _BATCH = 2048
@@ -55,9 +55,9 @@ class Shuffle:
     """
 
     items: npt.NDArray[np.int64]
-    costs: Times
-    arrivals: Times
-    factors: Times
+    costs: Floats
+    arrivals: Floats
+    factors: Floats
 
     @classmethod
     def at_provisioning(
@@ -79,7 +79,7 @@ class Shuffle:
         if speeds.ndim != 2 or speeds.shape[1] != slots:
             raise TopologyError(f"factors of {slots} slots are one line per period, not of shape {speeds.shape}")
         gap = float(seconds.mean()) / slots * provisioning
-        arrivals: Times = np.arange(len(which), dtype=np.float64) * gap
+        arrivals: Floats = np.arange(len(which), dtype=np.float64) * gap
         return cls(which, seconds, arrivals, speeds)
 
     @property
@@ -87,10 +87,10 @@ class Shuffle:
         """How many slots there are."""
         return int(self.factors.shape[1])
 
-    def seconds(self, begin: int, slots: Slots) -> Times:
+    def seconds(self, begin: int, slots: Slots) -> Floats:
         """How long the tuples from a position on take in these slots."""
         positions = np.arange(begin, begin + len(slots))
-        taken: Times = self.costs[positions] * self.factors[positions * len(self.factors) // len(self.items), slots]
+        taken: Floats = self.costs[positions] * self.factors[positions * len(self.factors) // len(self.items), slots]
         return taken
 
 
@@ -106,7 +106,7 @@ class Outcome:
     """
 
     slots: Slots
-    completion: Times
+    completion: Floats
     phases: tuple[tuple[int, Phase], ...] = ()
     messages: int = 0
 
@@ -224,7 +224,7 @@ class _Run:
     """
 
     shuffle: Shuffle
-    seen: Times
+    seen: Floats
     scheduler: Posg
     learners: list[Instance]
     idle: bool
@@ -320,7 +320,9 @@ class _Run:
 
 
 @compiled
-def _worked(seen: Times, seconds: Times, slots: Slots, free: Times, left: Slots, delay: float, finished: Times) -> int:
+def _worked(
+    seen: Floats, seconds: Floats, slots: Slots, free: Floats, left: Slots, delay: float, finished: Floats
+) -> int:
     """Execute tuples in their slots' order, in place; how many, until one is seen after a slot may have spoken.
 
     A slot may speak when it has finished the last of the tuples that are left to its next look.

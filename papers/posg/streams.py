@@ -18,11 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from papers.posg.shuffle import Outcome, Parties, Shuffle, shuffle_blindly, shuffle_by_posg, shuffle_knowingly
+from rheostat.arrays import Floats
 from rheostat.elastic.posg import CostSketch
 from rheostat.elastic.posg.instance import WINDOW
 from rheostat.elastic.posg.sketch import COLUMNS
-
-Figures = npt.NDArray[np.float64]
 
 LESSON = 10
 """Windows per slot of the stream from which slots learn beforehand; one that is not stable by then learns on."""
@@ -61,7 +60,7 @@ class Setting:
     settled: bool = True
     guessed: bool = True
 
-    def seconds(self, rng: np.random.Generator) -> Figures:
+    def seconds(self, rng: np.random.Generator) -> Floats:
         """The execution time of every item: each value goes to as many items, picked at random."""
         values = np.linspace(1.0, self.longest, self.values) / 1e3
         return rng.permutation(np.resize(values, self.items))
@@ -71,7 +70,7 @@ class Setting:
         weights = 1 / np.arange(1, self.items + 1) ** self.skew
         return np.searchsorted(np.cumsum(weights / weights.sum()), rng.random(count)).clip(max=self.items - 1)
 
-    def stream(self, rng: np.random.Generator) -> tuple[npt.NDArray[np.int64], Figures]:
+    def stream(self, rng: np.random.Generator) -> tuple[npt.NDArray[np.int64], Floats]:
         """Items and their execution times."""
         items = self.drawn(rng, self.tuples)
         return items, self.seconds(rng)[items]
@@ -156,9 +155,9 @@ def trial(setting: Setting, seed: int, number: int) -> Trial:
 class Trials:
     """The same setting on many streams."""
 
-    blind: Figures
-    posg: Figures
-    known: Figures
+    blind: Floats
+    posg: Floats
+    known: Floats
 
     @classmethod
     def of(cls, trials: Sequence[Trial]) -> Trials:
@@ -166,7 +165,7 @@ class Trials:
         return cls(*(np.array([getattr(t, name) for t in trials]) for name in ("blind", "posg", "known")))
 
     @property
-    def speedup(self) -> Figures:
+    def speedup(self) -> Floats:
         """Of POSG over round robin, by stream: the paper's S."""
         return self.blind / self.posg
 

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from papers.claims import Claim
 from papers.posg.shuffle import Shuffle, shuffle_blindly, shuffle_by_posg
-from papers.posg.streams import Figures, Setting
+from papers.posg.streams import Setting
 from papers.run import Run
+from rheostat.arrays import Floats
 from rheostat.plots import COLOURS
 from rheostat.workloads.tweets import Tweets
 
@@ -18,7 +19,7 @@ SECONDS = np.array([0.025, 0.005, 0.001])
 """Per tweet that mentions media, politicians, others."""
 
 
-def tweets(run: Run, number: int, count: int = 500_000) -> tuple[npt.NDArray[np.int64], Figures]:
+def tweets(run: Run, number: int, count: int = 500_000) -> tuple[npt.NDArray[np.int64], Floats]:
     """Entities and seconds of a stream of tweets."""
     found = Tweets(count, seed=run.seed * 1_000 + number).mentions()
     return found.entities, SECONDS[found.kinds]
@@ -85,7 +86,7 @@ def by_tweets(run: Run) -> list[Claim]:
     ]
 
 
-def _trials(slots: int, streams: list[tuple[npt.NDArray[np.int64], Figures]], seed: int) -> tuple[float, float, float]:
+def _trials(slots: int, streams: list[tuple[npt.NDArray[np.int64], Floats]], seed: int) -> tuple[float, float, float]:
     """Means over the streams: seconds of round robin and of POSG, and POSG's messages."""
     rows = []
     for entities, seconds in streams:

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.workloads.draws import Floats
+from rheostat.arrays import Floats
 from rheostat.workloads.exchange import BLOCKS
 from rheostat.workloads.market import Market
 

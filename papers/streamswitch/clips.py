@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from papers.streamswitch.engines import Samza
 from papers.streamswitch.exchange import NAME, SPEED, WHOLE, Day, Traded, engine, simulated, weighed
-from papers.streamswitch.runs import Values
+from rheostat.arrays import Floats
 from rheostat.elastic.model.plan import Action, OperatorPlan
 from rheostat.simulate.continuous.engine import Interval
 from rheostat.simulate.trace import quantile
@@ -45,9 +45,9 @@ class Clip:
     source: int
     target: int
     moved: int
-    time: Values
-    arrivals: Values
-    latency: Values
+    time: Floats
+    arrivals: Floats
+    latency: Floats
 
     @property
     def load(self) -> float:
@@ -83,11 +83,11 @@ class Watched:
     """
 
     traded: Traded
-    time: Values
-    slots: Values
-    mean: Values
-    p99: Values
-    balanced: Values
+    time: Floats
+    slots: Floats
+    mean: Floats
+    p99: Floats
+    balanced: Floats
     clips: tuple[Clip, ...]
 
 
@@ -115,7 +115,7 @@ class Clips:
         self._engine, self._begin = running, begin
         interval = running.timing.interval
         self._before, self._after = round(BEFORE / interval), round(AFTER / interval)
-        self._kept: deque[tuple[float, Values, Values, Values]] = deque(maxlen=self._before + self._after)
+        self._kept: deque[tuple[float, Floats, Floats, Floats]] = deque(maxlen=self._before + self._after)
         self._plan = running.plan.operators[NAME]
         self._due: list[tuple[int, float, OperatorPlan, OperatorPlan]] = []
         self._arrived = np.zeros(len(self._plan.routing))
@@ -192,7 +192,7 @@ def watched(day: Day) -> Watched:
     )
 
 
-def _summed(values: Values) -> Values:
+def _summed(values: Floats) -> Floats:
     whole = len(values) // _BIN * _BIN
-    sums: Values = values[:whole].reshape(-1, _BIN).sum(axis=1)
+    sums: Floats = values[:whole].reshape(-1, _BIN).sum(axis=1)
     return sums

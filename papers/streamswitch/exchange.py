@@ -15,7 +15,8 @@ import numpy as np
 
 from papers.streamswitch.bursts import Restless
 from papers.streamswitch.engines import Flink, Samza
-from papers.streamswitch.runs import BUFFERS, FLINK, REST, SAMZA, STATIC, UNBOUNDED, Outcome, Values, policy
+from papers.streamswitch.runs import BUFFERS, FLINK, REST, SAMZA, STATIC, UNBOUNDED, Outcome, policy
+from rheostat.arrays import Floats
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.simulate.continuous.engine import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
@@ -110,23 +111,23 @@ def market(seed: int = 1, restless: bool = True) -> Market:
 
 
 @lru_cache(maxsize=1)
-def waiting(seed: int = 1) -> tuple[Values, Values]:
+def waiting(seed: int = 1) -> tuple[Floats, Floats]:
     """Orders that wait after every second, and every shard's share of them: in proportion to those that came."""
     day = Exchange(seed=seed)
     so_far, popularity = np.cumsum(day.rates()), day.popularity().mean(axis=0)
     shares = np.bincount(np.arange(day.stocks) % SHARDS, weights=popularity, minlength=SHARDS)
-    entries: Values = WAITING + (WAITING_LAST - WAITING) * so_far / so_far[-1]
+    entries: Floats = WAITING + (WAITING_LAST - WAITING) * so_far / so_far[-1]
     return entries, shares.astype(np.float64)
 
 
-def state(day: Day, time: float) -> Values:
+def state(day: Day, time: float) -> Floats:
     """Bytes of state by shard.
 
     >>> round(state(Day("Switch"), 14_400.0).sum() / 1e6)
     200
     """
     entries, shares = waiting(day.seed)
-    sizes: Values = entries[min(int(time), len(entries) - 1)] * ENTRY_BYTES * shares
+    sizes: Floats = entries[min(int(time), len(entries) - 1)] * ENTRY_BYTES * shares
     return sizes
 
 
@@ -168,12 +169,12 @@ class Strata:
                     seen.done[NAME], seen.waited[NAME], observed.arrived > observed.completed, seen.observation.seconds
                 )
 
-    def rates(self) -> list[Values]:
+    def rates(self) -> list[Floats]:
         """By stratum and shard."""
         return [kept.rates() for kept in self._success]
 
 
-def simulated(day: Day, *watchers: Watcher, running: Samza | None = None) -> tuple[Trace, list[Values]]:
+def simulated(day: Day, *watchers: Watcher, running: Samza | None = None) -> tuple[Trace, list[Floats]]:
     """A run, and the success rates by stratum and shard."""
     made, strata = running or engine(day), Strata(day)
     minute = round(60 / made.timing.interval)
@@ -194,7 +195,7 @@ class Traded:
     """What is kept of a run: as of any run, and the success rates by stratum and shard."""
 
     outcome: Outcome
-    strata: list[Values]
+    strata: list[Floats]
 
     @property
     def early(self) -> float:
@@ -208,7 +209,7 @@ class Traded:
         return float(share * self.strata[1].mean() + (1 - share) * self.strata[2].mean())
 
 
-def weighed(day: Day, trace: Trace, rates: list[Values]) -> Outcome:
+def weighed(day: Day, trace: Trace, rates: list[Floats]) -> Outcome:
     """A run as a whole, every stratum with its weight."""
     weights = np.array([weight for *_, weight in day.part.strata])
     spans = [(trace.time > begin + 1e-9) & (trace.time <= end + 1e-9) for begin, end, _ in day.part.strata]

@@ -17,7 +17,8 @@ from papers.claims import Claim
 from papers.run import Run
 from papers.side_by_side import Bench
 from papers.streamswitch.engines import Samza
-from papers.streamswitch.runs import SAMZA, SWITCH, UNBOUNDED, Values, policy
+from papers.streamswitch.runs import SAMZA, SWITCH, UNBOUNDED, policy
+from rheostat.arrays import Floats
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
 from rheostat.elastic.policies import StreamSwitch
@@ -67,7 +68,7 @@ class Counted:
     success: Mapping[str, float]
     path: float
     slots: Mapping[str, float]
-    latencies: Mapping[str, Values]
+    latencies: Mapping[str, Floats]
 
 
 def sentences(words: Words) -> WordCount:
@@ -224,9 +225,9 @@ def _pair(bounds: tuple[float, float]) -> str:
     return f"({bounds[0]:.3g} s, {bounds[1]:.3g} s)"
 
 
-def _by_second(sums: Sequence[tuple[float, float]]) -> Values:
+def _by_second(sums: Sequence[tuple[float, float]]) -> Floats:
     values = np.array(sums)[: len(sums) // 10 * 10].reshape(-1, 10, 2).sum(axis=1)
-    found: Values = values[:, 0] / np.maximum(values[:, 1], 1.0)
+    found: Floats = values[:, 0] / np.maximum(values[:, 1], 1.0)
     return found
 
 

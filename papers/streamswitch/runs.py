@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from papers.streamswitch.rivals import PublishedDrs, PublishedDrsLb
+from rheostat.arrays import Floats
 from rheostat.elastic.loop.treatment import Waits
 from rheostat.elastic.model.plan import Action
 from rheostat.elastic.policies import Drs, DrsLb, Static, StreamSwitch
 from rheostat.elastic.streamswitch.diagnosis import Limits
 from rheostat.simulate.trace import Trace
-
-Values = npt.NDArray[np.float64]
 
 BUFFERS = 10 * 32_768
 """Bytes on their way to a slot on Flink: 2 buffers of a channel's own and 8 shared ones, which is Flink's default."""
@@ -59,13 +57,13 @@ class Outcome:
 
     name: str
     slots: float
-    success: Values
+    success: Floats
     treatments: Mapping[str, int]
     switch: float
     switching: float
 
     @classmethod
-    def of(cls, name: str, trace: Trace, success: Values, slots: float, warm_up: float = 0.0) -> Outcome:
+    def of(cls, name: str, trace: Trace, success: Floats, slots: float, warm_up: float = 0.0) -> Outcome:
         """From the trace of a job with one operator; treatments during the warm-up do not count."""
         kept = [(d, s) for d, s in zip(trace.decisions, trace.switches, strict=False) if d.time > warm_up]
         seconds = 2 * sum(s for _, s in kept)

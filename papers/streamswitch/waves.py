@@ -19,12 +19,13 @@ import numpy.typing as npt
 
 from papers.streamswitch.engines import Flink
 from papers.streamswitch.runs import BUFFERS, FLINK, STATIC, SWITCH, UNBOUNDED, Outcome, policy
+from rheostat.arrays import Floats
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.simulate.continuous.engine import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.simulation import Bound, Simulation
 from rheostat.workloads.arrivals import Workload
-from rheostat.workloads.draws import Floats, Shards
+from rheostat.workloads.draws import Shards
 from rheostat.workloads.nexmark import BID_BYTES, Nexmark, Query
 from rheostat.workloads.sinusoid import Sinusoid
 

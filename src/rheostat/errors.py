@@ -21,6 +21,10 @@ class TopologyError(RheostatError):
     """The topology as written cannot run: a wrong column, name, window or connection."""
 
 
+class ConfigurationError(RheostatError):
+    """A setting has a value that cannot work: a policy's parameter, an option of ``start``, an entry of a scenario."""
+
+
 class OperatorError(RheostatError):
     """A user's own function failed inside an operator, or gave something the operator cannot use.
 
@@ -67,4 +71,4 @@ class CheckpointInUseError(CheckpointError):
 
 
 class SetupError(RheostatError):
-    """The machine lacks something Rheostat needs, such as Java."""
+    """The machine lacks something Rheostat needs, such as Java or a package that belongs to an extra."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from papers.streamswitch.rivals import PublishedDrs, PublishedDrsLb
+from rheostat.arrays import Floats
 from rheostat.elastic.loop.loop import Control, turn
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
@@ -21,8 +22,6 @@ from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Costs, Job, Operator
 from rheostat.workloads.arrivals import Workload
-
-Values = npt.NDArray[np.float64]
 
 EVERY: dict[str, Callable[[], Policy]] = {
     **cast("dict[str, Callable[[], Policy]]", POLICIES),
@@ -65,7 +64,7 @@ class Fluid:
     """
 
     plan: Plan
-    rates: dict[str, Values]
+    rates: dict[str, Floats]
     cores: npt.NDArray[np.int64]
     service: float = 100.0
     seconds: float = 1.0

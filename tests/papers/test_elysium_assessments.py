@@ -12,11 +12,12 @@ from papers.elysium.assessments import Outcome, Setting, run
 from papers.elysium.metric_store import MetricStore
 from papers.elysium.profiling import learn, record, steady, with_forecasts
 from papers.elysium.topologies import NODE, T1_PEAK, overhead, rolling_top_words
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.algorithm1 import compute_config
 from rheostat.elastic.elysium.configuration import Config, Decision
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
 from rheostat.elastic.elysium.forecasts.network import PaperNetwork
-from rheostat.elastic.elysium.forecasts.series import Series, Values
+from rheostat.elastic.elysium.forecasts.series import Series
 from rheostat.elastic.elysium.joint_scaling import JointScaling
 from rheostat.elastic.elysium.policy import Elysium, Observation, OnlyNodes, Policy, Static
 from rheostat.elastic.elysium.profiles.profile import Learned
@@ -38,7 +39,7 @@ def paper() -> Elysium:
     return Elysium(oracle(), catch_up=np.inf)
 
 
-def played(load: Values, policy: Policy, first: Config | None = None, setting: Setting | None = None) -> Outcome:
+def played(load: Floats, policy: Policy, first: Config | None = None, setting: Setting | None = None) -> Outcome:
     begin = first or compute_config(oracle(), {"T1": float(load[0])}).config
     return run({"T1": T1}, {"T1": load}, policy, begin, setting or Setting())
 

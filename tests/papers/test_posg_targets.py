@@ -10,9 +10,10 @@ import pytest
 from papers.posg.batches import BATCHES, FLOWING, PERIOD, _excess, _learnt
 from papers.posg.series import by_time
 from papers.posg.shuffle import shuffle_by_posg
-from papers.posg.streams import Figures, Setting, Trials, prepared, trial
+from papers.posg.streams import Setting, Trials, prepared, trial
 from papers.posg.tweets import _trials, tweets
 from papers.run import Run
+from rheostat.arrays import Floats
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +55,7 @@ def test_the_change_of_speeds_is_recovered_from_on_a_hundred_streams(run: Run) -
     assert {claim.id: claim.holds for claim in by_time(run)} == {"fig10-start": True, "fig10-change": True}
 
 
-def surely_less(one: Figures, other: Figures) -> int:
+def surely_less(one: Floats, other: Floats) -> int:
     """1 if less, -1 if more, by more than two standard errors over the streams; else 0."""
     apart = other - one
     return int(np.sign(apart.mean())) if abs(apart.mean()) > 2 * apart.std(ddof=1) / np.sqrt(len(apart)) else 0

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import Plan
 from rheostat.errors import TopologyError
@@ -21,8 +21,6 @@ from rheostat.simulate.continuous.kernel import bin_of
 from rheostat.simulate.continuous.records import BINS
 from rheostat.simulate.job import Cluster, Job, Operator
 from rheostat.workloads.arrivals import Workload
-
-Values = npt.NDArray[np.float64]
 
 EPOCH_SECONDS = 0.25
 """What an epoch costs without any row: measured on local Spark, with a shuffle."""
@@ -130,7 +128,7 @@ class Epochs:
         """How many shards ever changed their slot."""
         return {"moves": float(self._moved)}
 
-    def _arrived(self, begin: float, end: float) -> dict[str, Values]:
+    def _arrived(self, begin: float, end: float) -> dict[str, Floats]:
         """Rows of the workload in some time, and what they become in every operator: stages of one epoch take them."""
         first, *others = self.job.operators
         if end <= begin:
@@ -141,7 +139,7 @@ class Epochs:
             rows[operator.name] = self._received(operator, rows)
         return rows
 
-    def _received(self, operator: Operator, rows: dict[str, Values]) -> Values:
+    def _received(self, operator: Operator, rows: dict[str, Floats]) -> Floats:
         """Rows that come from other operators, in the proportions of the weights, or shard by shard."""
         total = np.zeros(operator.shards)
         for name in operator.inputs:
@@ -153,7 +151,7 @@ class Epochs:
                 total += np.bincount(np.arange(len(sent)) % operator.shards, weights=sent, minlength=operator.shards)
         return total
 
-    def _stage(self, operator: Operator, rows: Values) -> tuple[Values, float]:
+    def _stage(self, operator: Operator, rows: Floats) -> tuple[Floats, float]:
         """Busy seconds of every slot, and how long the stage lasts: its busiest slot, or its busiest node's cores."""
         plan = self.plan.operators[operator.name]
         count = len(plan.nodes)
@@ -165,7 +163,7 @@ class Epochs:
         return busy, float(max(whole.max(initial=0.0), by_node.max(initial=0.0)))
 
     def _interval(
-        self, rows: dict[str, Values], useful: dict[str, Values], offered: float, seconds: float, latency: float
+        self, rows: dict[str, Floats], useful: dict[str, Floats], offered: float, seconds: float, latency: float
     ) -> Interval:
         """What there is to see of the time between the ends of two epochs: counters and seconds are both of that."""
         observed, done, waited = {}, {}, {}

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.errors import TopologyError
-
-Values = npt.NDArray[np.float64]
 
 GIGABIT = 125e6
 """Bytes per second of the papers' networks."""
@@ -40,7 +38,7 @@ class Operator:
     state_bytes: float = 32 * 1024.0
     selectivity: float = 1.0
     inputs: tuple[str, ...] = ()
-    weights: Values | None = None
+    weights: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.shards < 1 or not 0 < self.cost < np.inf or self.variability not in (0.0, 1.0):

@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
-Values = npt.NDArray[np.float64]
+from rheostat.arrays import Floats
 
 
 class Success:
@@ -26,14 +26,14 @@ class Success:
 
     def __init__(self, shards: int, bound: float, window: float) -> None:
         self._bound, self._window = bound, window
-        self._lines: deque[tuple[float, Values, Values]] = deque()
+        self._lines: deque[tuple[float, Floats, Floats]] = deque()
         self._span = 0.0
         self._done, self._waited = np.zeros(shards), np.zeros(shards)
         self._kept, self._windows = np.zeros(shards), 0
         self._last, self._age = np.ones(shards, dtype=bool), np.zeros(shards)
 
     def add(
-        self, done: npt.NDArray[np.int64], waited: Values, waits: npt.NDArray[np.bool_], seconds: float = 0.1
+        self, done: npt.NDArray[np.int64], waited: Floats, waits: npt.NDArray[np.bool_], seconds: float = 0.1
     ) -> None:
         """One more interval, and the window that ends with it.
 
@@ -57,6 +57,6 @@ class Success:
         self._kept += self._last
         self._windows += 1
 
-    def rates(self) -> Values:
+    def rates(self) -> Floats:
         """Share of windows within the bound, by shard."""
         return self._kept / max(self._windows, 1)

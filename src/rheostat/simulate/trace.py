@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.simulate.continuous.records import BINS
-
-Values = npt.NDArray[np.float64]
 
 _EDGES = np.r_[0.0, 1e-5 * 2.0 ** (np.arange(BINS - 1) // 8) * (1 + np.arange(BINS - 1) % 8 / 8)]
 """Where the bins of latency begin."""
@@ -50,22 +49,22 @@ class Trace:
     """
 
     policy: str
-    time: Values
-    seconds: Values
-    offered: Values
-    admitted: Values
-    throughput: Values
-    latency: Values
-    p99: Values
-    operator_latency: Mapping[str, Values]
-    slots: Mapping[str, Values]
-    nodes: Values
-    remote: Values
-    migrated: Values
+    time: Floats
+    seconds: Floats
+    offered: Floats
+    admitted: Floats
+    throughput: Floats
+    latency: Floats
+    p99: Floats
+    operator_latency: Mapping[str, Floats]
+    slots: Mapping[str, Floats]
+    nodes: Floats
+    remote: Floats
+    migrated: Floats
     decisions: tuple[Decision, ...]
-    decision_seconds: Values
+    decision_seconds: Floats
     switches: tuple[float, ...] = ()
-    success: Mapping[str, Values] = field(default_factory=dict)
+    success: Mapping[str, Floats] = field(default_factory=dict)
     end_to_end: float = float("nan")
     moved: Mapping[str, float] = field(default_factory=dict)
     bins: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, BINS), dtype=np.int64))
@@ -75,7 +74,7 @@ class Trace:
         kept: npt.NDArray[np.bool_] = self.time > warm_up + 1e-9
         return kept
 
-    def mean(self, values: Values, warm_up: float = 0.0) -> float:
+    def mean(self, values: Floats, warm_up: float = 0.0) -> float:
         """The mean over time of one value per interval; NaN if no interval counts."""
         kept = self.after(warm_up)
         return float((values[kept] * self.seconds[kept]).sum() / self.seconds[kept].sum()) if kept.any() else np.nan

@@ -14,9 +14,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.errors import TopologyError
 from rheostat.workloads.cells import Arrivals, Cells, Eras, Workload
-from rheostat.workloads.draws import Floats, not_negative, positive, shares
+from rheostat.workloads.draws import not_negative, positive, shares
 
 __all__ = ["Arrivals", "Constant", "Curve", "Workload", "scaled"]
 

@@ -16,19 +16,9 @@ from typing import Protocol
 
 import numpy as np
 
+from rheostat.arrays import Floats
 from rheostat.errors import TopologyError
-from rheostat.workloads.draws import (
-    Floats,
-    Shards,
-    arriving,
-    kept,
-    lasting,
-    mixed_up,
-    not_negative,
-    on_clock,
-    random,
-    whole,
-)
+from rheostat.workloads.draws import Shards, arriving, kept, lasting, mixed_up, not_negative, on_clock, random, whole
 
 _ROWS = 100_000  # of a cell, at the highest rate
 _LONGEST = 10.0  # seconds of a cell

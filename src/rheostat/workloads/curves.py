@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.errors import TopologyError
 
-Values = npt.NDArray[np.float64]
 
-
-def stair(seconds: int, low: float, high: float, steps: int = 6) -> Values:
+def stair(seconds: int, low: float, high: float, steps: int = 6) -> Floats:
     """Up in equal steps from low to high and down again, every step equally long.
 
     >>> stair(10, 100.0, 300.0, steps=3)
@@ -24,7 +22,7 @@ def stair(seconds: int, low: float, high: float, steps: int = 6) -> Values:
     return levels[np.arange(seconds) * len(levels) // seconds]
 
 
-def step(seconds: int, low: float, high: float, rise: int, fall: int) -> Values:
+def step(seconds: int, low: float, high: float, rise: int, fall: int) -> Floats:
     """Low, high from second ``rise`` on, low again from second ``fall`` on.
 
     >>> step(5, 1.0, 2.0, rise=1, fall=3)
@@ -37,7 +35,7 @@ def step(seconds: int, low: float, high: float, rise: int, fall: int) -> Values:
     return np.where((at >= rise) & (at < fall), high, low)
 
 
-def square(seconds: int, low: float, high: float, period: int, phase: int = 0) -> Values:
+def square(seconds: int, low: float, high: float, period: int, phase: int = 0) -> Floats:
     """Low for half a period, then high for the other half, over and over; ``phase`` seconds have passed at the start.
 
     >>> square(6, 1.0, 2.0, period=4)
@@ -47,7 +45,7 @@ def square(seconds: int, low: float, high: float, period: int, phase: int = 0) -
     return np.where((np.arange(seconds) + phase) % period < period / 2, low, high)
 
 
-def sine(seconds: int, low: float, high: float, period: float, phase: float = 0.0) -> Values:
+def sine(seconds: int, low: float, high: float, period: float, phase: float = 0.0) -> Floats:
     """From low to high and back in every period, beginning low.
 
     >>> sine(5, 0.0, 2.0, period=4).round(6)
@@ -55,7 +53,7 @@ def sine(seconds: int, low: float, high: float, period: float, phase: float = 0.
     """
     _check(seconds, low, high, period)
     middle, reach = (low + high) / 2, (high - low) / 2
-    found: Values = middle - reach * np.cos(2 * np.pi * (np.arange(seconds) + phase) / period)
+    found: Floats = middle - reach * np.cos(2 * np.pi * (np.arange(seconds) + phase) / period)
     return found
 
 

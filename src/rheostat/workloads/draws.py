@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.elastic.routing.table import shards_of
 from rheostat.errors import TopologyError
 
-Floats = npt.NDArray[np.float64]
 Shards = npt.NDArray[np.int32]
 
 _T = TypeVar("_T")

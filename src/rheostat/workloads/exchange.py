@@ -18,8 +18,9 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
+
+from rheostat.arrays import Floats, Ints
 
 SCHEMA = "order bigint, ts timestamp, stock int, side string, price bigint, shares bigint, trader bigint"
 START = 1_767_576_600_000_000  # 2026-01-05 09:30 in Shanghai; the two sessions follow each other without a break
@@ -45,9 +46,6 @@ _MEMORY = 0.8  # correlation of popularity from one block to the next
 _WALK_STEP = 10  # seconds between two steps of a price
 _WALK = 0.0006  # standard deviation of one step of a typical stock, about 2 % over the day
 _DISTANCE = 0.001  # standard deviation of an order's price around the stock's
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

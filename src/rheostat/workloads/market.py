@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.errors import TopologyError
 from rheostat.workloads.cells import Arrivals, Cells, Eras
 from rheostat.workloads.draws import (
-    Floats,
     Shards,
     hash_shards,
     in_order,

@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from rheostat.arrays import Floats
 from rheostat.workloads.cells import Eras
-from rheostat.workloads.draws import Floats, Shards, hash_shards, not_negative, random, summed, whole, zipf
+from rheostat.workloads.draws import Shards, hash_shards, not_negative, random, summed, whole, zipf
 
 EXECUTORS = 32
 SHARDS_PER_EXECUTOR = 256

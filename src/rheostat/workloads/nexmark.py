@@ -18,8 +18,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.errors import TopologyError
-from rheostat.workloads.draws import Floats, Shards, hash_shards, summed
+from rheostat.workloads.draws import Shards, hash_shards, summed
 from rheostat.workloads.sinusoid import BASE, Sine
 
 Query = Literal["q2", "q5", "q8"]

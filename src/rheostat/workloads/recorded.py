@@ -14,12 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Series
 from rheostat.errors import TopologyError
-
-Values = npt.NDArray[np.float64]
 
 VARIABLE = "RHEOSTAT_DATA"
 NUMBERED_FROM = datetime(2021, 8, 1, tzinfo=UTC).timestamp()
@@ -78,7 +76,7 @@ def read(path: Path) -> Series:
     return filled(times[~missing], amounts[~missing, 0], float(values[counts.argmax()]), float(times[-1]))
 
 
-def filled(times: Values, amounts: Values, step: float, last: float) -> Series:
+def filled(times: Floats, amounts: Floats, step: float, last: float) -> Series:
     """Values at equal distances from the first time to ``last``; where one is missing it gets the one before it.
 
     >>> filled(np.array([0.0, 60.0, 240.0]), np.array([1.0, 2.0, 5.0]), step=60.0, last=300.0).values

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rheostat.arrays import Floats
 from rheostat.errors import TopologyError
 from rheostat.workloads.cells import Eras, Flow
-from rheostat.workloads.draws import Floats, not_negative, positive, random, whole, zipf
+from rheostat.workloads.draws import not_negative, positive, random, whole, zipf
 
 BASE = 30_000.0
 """Rows per second around which StreamSwitch's inputs swing, by 10 to 30 thousand, within 70 seconds to 10 minutes."""

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rheostat.arrays import Floats
 from rheostat.workloads.cells import Eras
-from rheostat.workloads.draws import Floats, hash_shards, not_negative, positive, summed, whole, zipf
+from rheostat.workloads.draws import hash_shards, not_negative, positive, summed, whole, zipf
 from rheostat.workloads.sinusoid import Sine
 
 SENTENCES = 15_000.0

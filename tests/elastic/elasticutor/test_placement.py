@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rheostat.arrays import Ints
 from rheostat.elastic.elasticutor.cores import NOTHING, Cores, migration
 from rheostat.elastic.elasticutor.placement import (
     HORIZON,
@@ -24,18 +25,17 @@ from rheostat.elastic.elasticutor.placement import (
     schedule,
 )
 
-Dense = npt.NDArray[np.int64]
 MB = 1e6
 
 
-def dense(cores: Cores, executors: int, nodes: int) -> Dense:
+def dense(cores: Cores, executors: int, nodes: int) -> Ints:
     """The matrix X of the paper, a row per node."""
     matrix = np.zeros((nodes, executors), dtype=np.int64)
     np.add.at(matrix, (cores.node, cores.executor), cores.cores)
     return matrix
 
 
-def sparse(matrix: Dense) -> Cores:
+def sparse(matrix: Ints) -> Cores:
     return Cores.of((int(j), int(i), int(matrix[i, j])) for i, j in zip(*np.nonzero(matrix), strict=True))
 
 
@@ -221,8 +221,8 @@ def test_absurd_measurements_still_give_a_plan(data: st.DataObject, executors: i
 
 
 def algorithm_1(
-    k: Dense, x: Dense, capacity: Dense, homes: Dense, s: npt.NDArray[np.float64], d: npt.NDArray[np.float64]
-) -> Dense:
+    k: Ints, x: Ints, capacity: Ints, homes: Ints, s: npt.NDArray[np.float64], d: npt.NDArray[np.float64]
+) -> Ints:
     """The paper's listing, with free cores as executors that nobody misses, and the threshold doubled on failure."""
     phi = THRESHOLD
     while True:
@@ -233,14 +233,14 @@ def algorithm_1(
 
 
 def _attempt(
-    k: Dense,
-    x: Dense,
-    capacity: Dense,
-    homes: Dense,
+    k: Ints,
+    x: Ints,
+    capacity: Ints,
+    homes: Ints,
     s: npt.NDArray[np.float64],
     intensity: npt.NDArray[np.float64],
     phi: float,
-) -> Dense | None:
+) -> Ints | None:
     nodes, size = x.shape
     for j in sorted(np.flatnonzero(x.sum(axis=0) < k), key=lambda e: -intensity[e]):
         while (total := int(x[:, j].sum())) < k[j]:

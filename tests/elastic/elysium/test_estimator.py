@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.allocator import Allocation, RoundRobin
 from rheostat.elastic.elysium.configuration import NodeType
 from rheostat.elastic.elysium.dataflow import Dataflow, Operator
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
-from rheostat.elastic.elysium.forecasts.series import Origins, Series, Values
+from rheostat.elastic.elysium.forecasts.series import Origins, Series
 from rheostat.elastic.elysium.profiles.profile import Line
 from rheostat.elastic.elysium.profiles.samples import INPUT
 from rheostat.errors import TopologyError
@@ -72,8 +73,8 @@ def test_hertz_of_the_node_turn_cycles_into_shares() -> None:
 
 def test_the_predicted_load_is_the_forecast_at_the_end_of_the_history() -> None:
     class Double:
-        def peaks(self, series: Series, origins: Origins) -> Values:
-            found: Values = 2 * series.values[origins - 1]
+        def peaks(self, series: Series, origins: Origins) -> Floats:
+            found: Floats = 2 * series.values[origins - 1]
             return found
 
     flow = chain("t", ("A",))

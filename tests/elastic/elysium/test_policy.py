@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.algorithm1 import Bounds
 from rheostat.elastic.elysium.configuration import Config, Thresholds
-from rheostat.elastic.elysium.forecasts.series import Origins, Series, Values
+from rheostat.elastic.elysium.forecasts.series import Origins, Series
 from rheostat.elastic.elysium.joint_scaling import JointScaling
 from rheostat.elastic.elysium.policy import Elysium, Observation, OnlyNodes, OnlyOperators, Policy, Static
 from rheostat.elastic.elysium.profiles.profile import Line
@@ -26,7 +27,7 @@ class Always:
     def __init__(self, value: float) -> None:
         self.value = value
 
-    def peaks(self, series: Series, origins: Origins) -> Values:
+    def peaks(self, series: Series, origins: Origins) -> Floats:
         return np.full(len(origins), self.value)
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rheostat.arrays import Floats
 from rheostat.elastic.model import queueing as q
 
 ABSURD = [math.nan, -math.inf, -1.0, 0.0, 5e-324, 1e-300, 1e-9, 0.5, 1.0, 3.0, 1e9, 1e300, math.inf]
@@ -94,13 +95,13 @@ def test_queues_are_convex_in_servers() -> None:
 
 
 @pytest.mark.parametrize("formula", [q.mm1_sojourn, q.md1_sojourn, q.offered_load])
-def test_two_absurd_values_give_no_error(formula: Callable[[float, float], q.Values]) -> None:
+def test_two_absurd_values_give_no_error(formula: Callable[[float, float], Floats]) -> None:
     for arrivals, service in product(ABSURD, repeat=2):
         assert_sensible(float(formula(arrivals, service)), arrivals, service)
 
 
 @pytest.mark.parametrize("formula", [q.mmk_wait, q.mmk_sojourn, q.mg1_wait])
-def test_three_absurd_values_give_no_error(formula: Callable[[float, float, float], q.Values]) -> None:
+def test_three_absurd_values_give_no_error(formula: Callable[[float, float, float], Floats]) -> None:
     for arrivals, service, third in product(ABSURD, repeat=3):
         if third >= 0:
             assert_sensible(float(formula(arrivals, service, third)), arrivals, service, third)

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.routing.balance import THRESHOLD, Assignment, Loads, balance, imbalance, rescale, slot_loads
+from rheostat.arrays import Floats
+from rheostat.elastic.routing.balance import THRESHOLD, Assignment, balance, imbalance, rescale, slot_loads
 from rheostat.elastic.routing.table import even_routing
 from rheostat.errors import TopologyError
 
-Case = tuple[tuple[int, ...], Loads, int]
+Case = tuple[tuple[int, ...], Floats, int]
 
 
 def cases(loads: st.SearchStrategy[float], most: int = 40) -> st.SearchStrategy[Case]:
@@ -33,11 +34,11 @@ WHOLE = st.integers(0, 1000).map(float)
 ABSURD = st.sampled_from([0.0, 1e-300, 1e-9, 0.1, 0.3, 1.0, 1e9, 1e16, 1e300]) | st.floats(0, 1e300)
 
 
-def largest(routing: tuple[int, ...], loads: Loads, slots: int) -> float:
+def largest(routing: tuple[int, ...], loads: Floats, slots: int) -> float:
     return float(slot_loads(routing, loads, slots).max())
 
 
-def single_move_helps(found: Assignment, loads: Loads, slots: int) -> bool:
+def single_move_helps(found: Assignment, loads: Floats, slots: int) -> bool:
     """Whether some shard of the most loaded slot would be better in the least loaded one."""
     totals = slot_loads(found.routing, loads, slots)
     most, least = int(totals.argmax()), int(totals.argmin())
@@ -100,7 +101,7 @@ def test_the_shard_that_evens_out_most_moves() -> None:
     assert found.moved((0, 0, 0, 1)) == [0]
 
 
-def best(loads: Loads, slots: int) -> float:
+def best(loads: Floats, slots: int) -> float:
     """The smallest possible load of the most loaded slot, by trying everything."""
     return min(largest(r, loads, slots) for r in product(range(slots), repeat=len(loads)))
 

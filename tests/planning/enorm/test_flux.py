@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.routing.balance import Loads, imbalance, slot_loads
+from rheostat.arrays import Floats
+from rheostat.elastic.routing.balance import imbalance, slot_loads
 from rheostat.errors import TopologyError
 from rheostat.planning.enorm.flux import Flux, Move, Pick
 
-Case = tuple[tuple[int, ...], Loads, int]
+Case = tuple[tuple[int, ...], Floats, int]
 PICKS: list[Pick] = ["biggest", "closest"]
 
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rheostat.arrays import Floats
 from rheostat.elastic.model.plan import Action
-from rheostat.elastic.model.queueing import Values, offered_load
+from rheostat.elastic.model.queueing import offered_load
 from rheostat.elastic.streamswitch.diagnose import (
     best_merge,
     best_move,
@@ -141,7 +142,7 @@ def _worst(readings: Readings, limits: Limits) -> Health:
 
 
 @compiled
-def _sojourns(offered: float, service: float, most: int) -> Values:
+def _sojourns(offered: float, service: float, most: int) -> Floats:
     """Mean time in M/M/k for 1, 2, ... servers: ``mmk_sojourn``, with one step of Erlang's recursion for each k."""
     times, blocked = np.full(most, np.inf), 1.0
     for k in range(1, most + 1):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rheostat.arrays import Ints
 from rheostat.elastic.elasticutor.allocation import Allocation, allocate
 from rheostat.elastic.elasticutor.balance_executors import EVEN, THRESHOLD, level
 from rheostat.elastic.elasticutor.rates import Rates, usual
@@ -18,7 +19,7 @@ from rheostat.elastic.loop.evacuation import evacuate
 from rheostat.elastic.loop.hysteresis import BUSY, stays
 from rheostat.elastic.loop.treatment import Waits
 from rheostat.elastic.model.observation import Observation
-from rheostat.elastic.model.plan import STAY, Action, Ints, OperatorPlan, Plan, Proposal, Revision
+from rheostat.elastic.model.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.model.policy import Pause
 from rheostat.elastic.model.queueing import offered_load
 

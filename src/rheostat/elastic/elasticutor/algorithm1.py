@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.elastic.elasticutor.allocation import Counts
-from rheostat.elastic.model.queueing import Values
+from rheostat.arrays import Floats, Ints
 
 
 def reassigned(
-    wanted: Counts, current: Counts, nodes: Counts, homes: Counts, state: Values, intensity: Values, threshold: float
-) -> tuple[Counts, float]:
+    wanted: Ints, current: Ints, nodes: Ints, homes: Ints, state: Floats, intensity: Floats, threshold: float
+) -> tuple[Ints, float]:
     """Cores by executor and node, and the threshold at which a plan was found: doubled until there is one.
 
     The listing takes cores only from executors that have too many. Cores that nobody has are taken first here, for
@@ -39,14 +38,14 @@ def reassigned(
 
 
 def _attempt(
-    wanted: Counts,
-    cores: Counts,
-    nodes: Counts,
-    homes: Counts,
-    state: Values,
+    wanted: Ints,
+    cores: Ints,
+    nodes: Ints,
+    homes: Ints,
+    state: Floats,
     local: np.ndarray[tuple[int], np.dtype[np.bool_]],
-    intensity: Values,
-) -> Counts | None:
+    intensity: Floats,
+) -> Ints | None:
     """The listing for one threshold, from line 2 on; None for its FAIL."""
     total, free = cores.sum(axis=1), nodes - cores.sum(axis=0)
     takers = np.flatnonzero(total < wanted)
@@ -73,14 +72,14 @@ def _attempt(
     return cores
 
 
-def _give(cores: Counts, total: Counts, state: Values) -> Values:
+def _give(cores: Ints, total: Ints, state: Floats) -> Floats:
     """C-, which is s (X - x) / (X (X - 1)), for every donor and node; everything from the last core."""
     price = state[:, None] * (total[:, None] - cores) / np.maximum(total * (total - 1), 1)[:, None]
     price = np.where(total[:, None] > 1, price, state[:, None])
     return np.where(cores > 0, price, np.inf)
 
 
-def _take(cores: Counts, total: int, state: float, home: int) -> Values:
+def _take(cores: Ints, total: int, state: float, home: int) -> Floats:
     """C+, which is s (X - x) / (X (X + 1)), for every node."""
     if total:
         return np.asarray(state * (total - cores) / (total * (total + 1)), dtype=np.float64)

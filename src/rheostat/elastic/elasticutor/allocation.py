@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.elastic.model.queueing import Values, erlang_b, offered_load, queue_length
+from rheostat.arrays import Floats, Ints
+from rheostat.elastic.model.queueing import erlang_b, offered_load, queue_length
 
-Counts = npt.NDArray[np.int64]
-Gains = Callable[[Counts, int], Values]
+Gains = Callable[[Ints, int], Floats]
 """The next gains of some executors: a row for each, none larger than the one before it."""
 
 _WORTH = 1e-9
@@ -47,7 +47,7 @@ class Allocation:
         reason: the same in words.
     """
 
-    cores: Counts
+    cores: Ints
     response: float
     met: bool
     stable: int
@@ -119,7 +119,7 @@ def cores_within(
     return int((least + more).sum()) if reached else None
 
 
-def share(wanted: npt.ArrayLike, cores: int) -> Counts:
+def share(wanted: npt.ArrayLike, cores: int) -> Ints:
     """Share too few cores so that the largest ``wanted / cores`` is as small as it can be.
 
     Everyone who wants any gets one, as far as they go round; every further core goes where most is wanted per core.
@@ -133,15 +133,15 @@ def share(wanted: npt.ArrayLike, cores: int) -> Counts:
     given[first[wants[first] > 0]] = 1
     left, asked = cores - int(given.sum()), given.copy()
 
-    def per_core(rows: Counts, steps: int) -> Values:
-        block: Values = wants[rows, None] / (asked[rows, None] + np.arange(steps))
+    def per_core(rows: Ints, steps: int) -> Floats:
+        block: Floats = wants[rows, None] / (asked[rows, None] + np.arange(steps))
         asked[rows] += steps
         return block
 
     return given + _largest(per_core, np.flatnonzero(given), len(wants), left)[0] if left > 0 else given
 
 
-def _offered(arrivals: npt.ArrayLike, services: npt.ArrayLike) -> tuple[Values, tuple[int, ...]]:
+def _offered(arrivals: npt.ArrayLike, services: npt.ArrayLike) -> tuple[Floats, tuple[int, ...]]:
     """How many cores each executor keeps busy, and which executors had no usable measurements.
 
     An executor with rows but no service rate has finished nothing yet. It counts as quick as the others, so that it
@@ -166,12 +166,12 @@ def _visits(arrivals: npt.ArrayLike, external: float | None) -> float:
     return float(known.sum()) or 1.0
 
 
-def _response(offered: Values, cores: Counts, visits: float) -> float:
+def _response(offered: Floats, cores: Ints, visits: float) -> float:
     """E[T] by Little's law: rows inside, waiting or in service, over the rate at which they come."""
     return float((offered + queue_length(cores, offered)).sum() / visits)
 
 
-def _grow(offered: Values, least: Counts, most: int, inside: float) -> tuple[Counts, bool]:
+def _grow(offered: Floats, least: Ints, most: int, inside: float) -> tuple[Ints, bool]:
     """Which executors get a further core until no more than ``inside`` rows are inside, and whether that was reached.
 
     Rows inside are E[T] times a constant, so what lowers one lowers the other.
@@ -195,11 +195,11 @@ def _grow(offered: Values, least: Counts, most: int, inside: float) -> tuple[Cou
     return must + more, reached
 
 
-def _shorter_queues(offered: Values, least: Counts, waiting: Values) -> Gains:
+def _shorter_queues(offered: Floats, least: Ints, waiting: Floats) -> Gains:
     """By how much each further core shortens a queue, one step of Erlang's recursion per core."""
     servers, blocked, length = least.astype(np.float64), erlang_b(least, offered), waiting.copy()
 
-    def gains(rows: Counts, steps: int) -> Values:
+    def gains(rows: Ints, steps: int) -> Floats:
         a, k, b, before = offered[rows], servers[rows], blocked[rows], length[rows]
         block = np.empty((steps, len(rows)))
         for step in range(steps):
@@ -217,8 +217,8 @@ def _shorter_queues(offered: Values, least: Counts, waiting: Values) -> Gains:
 
 
 def _largest(
-    gains: Gains, rows: Counts, size: int, most: int, enough: float = np.inf, worth: float = 0.0
-) -> tuple[Counts, bool]:
+    gains: Gains, rows: Ints, size: int, most: int, enough: float = np.inf, worth: float = 0.0
+) -> tuple[Ints, bool]:
     """How many of each executor's gains are among the largest, at most ``most``, until they add up to ``enough``.
 
     Looks a few gains ahead for everybody, then further ahead only for those whose last gain would still be taken.
@@ -227,7 +227,7 @@ def _largest(
     Returns:
         the numbers, and whether ``enough`` was reached.
     """
-    blocks: list[tuple[Counts, Values]] = []
+    blocks: list[tuple[Ints, Floats]] = []
     values, cut, number, reached = np.empty(0), worth, 0, False
     steps = 4
     while len(rows) and most > 0:

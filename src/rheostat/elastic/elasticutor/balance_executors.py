@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Floats, Ints
 from rheostat.jit import compiled
 
 THRESHOLD = 1.2
@@ -20,13 +20,10 @@ THRESHOLD = 1.2
 EVEN = 1.05
 """How even slots are made once they are not balanced, so that the next change is some time off; in the paper 1.2."""
 
-Ints = npt.NDArray[np.int64]
-Values = npt.NDArray[np.float64]
-
 
 def level(
     routing: Ints,
-    loads: Values,
+    loads: Floats,
     executors: Ints,
     owners: Ints,
     threshold: float = THRESHOLD,

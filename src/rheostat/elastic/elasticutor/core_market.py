@@ -11,14 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats, Ints
 from rheostat.jit import compiled
 
 NOBODY = -1
 USED, FIRST, ROOMS, SPOTS = 0, 1, 2, 3
 """Places in ``Market.sizes``: entries in use, the first offer that is not spent, nodes in ``rooms``, and ``spots``."""
-
-Counts = npt.NDArray[np.int64]
-Values = npt.NDArray[np.float64]
 
 
 class Market(NamedTuple):
@@ -41,36 +39,36 @@ class Market(NamedTuple):
         mine: the entry of the present taker on each node, and one; ``spots``, those of its entries worth a look.
     """
 
-    homes: Counts
-    wanted: Counts
-    state: Values
-    here: Counts
-    total: Counts
-    pool: Counts
-    offered: Counts
-    lent: Counts
-    starts: Counts
-    owners: Counts
-    nodes: Counts
-    cores: Counts
-    offers: Counts
-    prices: Values
-    by_node: Counts
-    cursors: Counts
-    ends: Counts
-    donors: Counts
-    first_donors: Counts
-    donor_places: Counts
-    asked: Values
-    trees: Counts
-    rooms: Counts
-    mine: Counts
-    spots: Counts
-    sizes: Counts
+    homes: Ints
+    wanted: Ints
+    state: Floats
+    here: Ints
+    total: Ints
+    pool: Ints
+    offered: Ints
+    lent: Ints
+    starts: Ints
+    owners: Ints
+    nodes: Ints
+    cores: Ints
+    offers: Ints
+    prices: Floats
+    by_node: Ints
+    cursors: Ints
+    ends: Ints
+    donors: Ints
+    first_donors: Ints
+    donor_places: Ints
+    asked: Floats
+    trees: Ints
+    rooms: Ints
+    mine: Ints
+    spots: Ints
+    sizes: Ints
 
 
 @compiled
-def exchange(m: Market, takers: Counts, stays: npt.NDArray[np.bool_]) -> None:
+def exchange(m: Market, takers: Ints, stays: npt.NDArray[np.bool_]) -> None:
     """Give every taker in turn what it needs; those that stay try their homes first."""
     for k in range(len(m.donors)):
         _ask(m, m.donors[k])
@@ -266,7 +264,7 @@ def key_of(pool: int, node: int, nodes: int) -> int:
 
 
 @compiled
-def sift(heap: Counts, size: int) -> None:
+def sift(heap: Ints, size: int) -> None:
     """Make a heap one again after its first element, the smallest, was replaced by a larger one."""
     value, at = heap[0], 0
     while 2 * at + 1 < size:
@@ -281,7 +279,7 @@ def sift(heap: Counts, size: int) -> None:
 
 
 @compiled
-def settle(heap: Counts, nodes: int, wanted: Counts) -> Counts:
+def settle(heap: Ints, nodes: int, wanted: Ints) -> Ints:
     """A node for each executor in turn, the one with most room left, from a heap of nodes as ``key_of`` writes them."""
     found = np.empty(len(wanted), dtype=np.int64)
     for i in range(len(wanted)):

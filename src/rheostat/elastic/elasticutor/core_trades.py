@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rheostat.elastic.elasticutor.allocation import Counts
+from rheostat.arrays import Flags, Floats, Ints
 from rheostat.elastic.elasticutor.core_market import USED, Market, exchange
-from rheostat.elastic.elasticutor.cores import Cores, Flags, fill, sums
-from rheostat.elastic.model.queueing import Values
+from rheostat.elastic.elasticutor.cores import Cores, fill, sums
 
 
 class Board:
@@ -19,7 +18,7 @@ class Board:
         free: cores that nobody has, by node.
     """
 
-    def __init__(self, kept: Cores, homes: Counts, wanted: Counts, nodes: Counts) -> None:
+    def __init__(self, kept: Cores, homes: Ints, wanted: Ints, nodes: Ints) -> None:
         self.homes, self.wanted = homes, wanted
         at_home = kept.node == homes[kept.executor]
         self.here = sums(kept.executor[at_home], kept.cores[at_home], len(homes))
@@ -41,7 +40,7 @@ class Board:
         self.pool = self.free + sums(self.homes, self.lent, len(self.free))
         self.pool_before = self.pool.copy()
 
-    def move_for_free(self, intensity: Values, stays: Flags) -> None:
+    def move_for_free(self, intensity: Floats, stays: Flags) -> None:
         """Cores from the pool of a home for those who live there only, or must; most data per core first."""
         need = np.maximum(self.wanted - self.total, 0)
         takers = np.flatnonzero((need > 0) & ((self.here == self.total) | stays))
@@ -51,7 +50,7 @@ class Board:
         self.total[takers] += got
         self.pool -= sums(self.homes[takers], got, len(self.pool))
 
-    def trade(self, state: Values, intensity: Values, stays: Flags) -> None:
+    def trade(self, state: Floats, intensity: Floats, stays: Flags) -> None:
         """The loop of Algorithm 1 for everyone who still needs cores, most data per core first.
 
         If a data-intensive executor finds no core at home, the paper doubles the threshold for all and starts again.
@@ -86,7 +85,7 @@ class Board:
             np.r_[here[living], self.away.cores],
         )
 
-    def _leave(self, cores: Counts) -> None:
+    def _leave(self, cores: Ints) -> None:
         """Every executor gives up some of its remote cores, as far as it has any, first where there are fewest."""
         away = self.away
         fewest = np.flatnonzero(cores[away.executor])
@@ -100,7 +99,7 @@ class Board:
         self.total -= sums(away.executor, gone, len(self.total))
         self.away = Cores(away.executor, away.node, left).part(left > 0)
 
-    def _market(self, state: Values, need: int) -> Market:
+    def _market(self, state: Floats, need: int) -> Market:
         """Offers by price, by node and by home. Works on the board's own arrays, and has room for as many new entries
         as there are cores needed."""
         nodes, size, away = len(self.free), len(self.homes), self.away

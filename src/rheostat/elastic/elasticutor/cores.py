@@ -8,11 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.elastic.elasticutor.allocation import Counts
-from rheostat.elastic.model.queueing import Values
+from rheostat.arrays import Flags, Floats, Ints
 from rheostat.jit import compiled
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -24,9 +21,9 @@ class Cores:
     ([3, 1], [0, 0, 0, 3, 1])
     """
 
-    executor: Counts
-    node: Counts
-    cores: Counts
+    executor: Ints
+    node: Ints
+    cores: Ints
 
     @classmethod
     def of(cls, entries: Iterable[tuple[int, int, int]]) -> Cores:
@@ -35,7 +32,7 @@ class Cores:
         return cls.summed(rows[:, 0], rows[:, 1], rows[:, 2])
 
     @classmethod
-    def summed(cls, executor: Counts, node: Counts, cores: Counts) -> Cores:
+    def summed(cls, executor: Ints, node: Ints, cores: Ints) -> Cores:
         """Sorted by executor and node, with one entry for each; places without cores are left out."""
         kept = cores > 0
         executor, node, cores = executor[kept], node[kept], cores[kept]
@@ -50,11 +47,11 @@ class Cores:
         """Some of the entries."""
         return Cores(self.executor[which], self.node[which], self.cores[which])
 
-    def by_executor(self, executors: int) -> Counts:
+    def by_executor(self, executors: int) -> Ints:
         """How many cores each executor has."""
         return sums(self.executor, self.cores, executors)
 
-    def by_node(self, nodes: int) -> Counts:
+    def by_node(self, nodes: int) -> Ints:
         """How many cores of each node are in use."""
         return sums(self.node, self.cores, nodes)
 
@@ -77,7 +74,7 @@ def migration(before: Cores, after: Cores, state: npt.ArrayLike) -> float:
     return float(leaves[leaves > 1e-9 * sizes[executor[order[first]]]].sum())
 
 
-def _places(executor: Counts, node: Counts) -> tuple[Counts, Counts]:
+def _places(executor: Ints, node: Ints) -> tuple[Ints, Ints]:
     """The order of entries by executor and node, and where in it each place begins."""
     width = int(node.max(initial=0)) + 1
     if min(executor.min(initial=0), node.min(initial=0)) < 0 or executor.max(initial=0) >= 2**62 // width:
@@ -89,7 +86,7 @@ def _places(executor: Counts, node: Counts) -> tuple[Counts, Counts]:
     return order, np.flatnonzero(np.concatenate([[True], other])[: len(order)])
 
 
-def fill(groups: Counts, amounts: Counts, room: Counts) -> Counts:
+def fill(groups: Ints, amounts: Ints, room: Ints) -> Ints:
     """How much of each amount fits into the room of its group, first come first served.
 
     >>> fill(np.array([0, 1, 0]), np.array([2, 2, 2]), np.array([3, 1])).tolist()
@@ -99,7 +96,7 @@ def fill(groups: Counts, amounts: Counts, room: Counts) -> Counts:
 
 
 @compiled
-def _fill(groups: Counts, amounts: Counts, left: Counts) -> Counts:
+def _fill(groups: Ints, amounts: Ints, left: Ints) -> Ints:
     fits = np.zeros(len(amounts), dtype=np.int64)
     for i in range(len(amounts)):
         if amounts[i] > 0:
@@ -108,16 +105,16 @@ def _fill(groups: Counts, amounts: Counts, left: Counts) -> Counts:
     return fits
 
 
-def sums(groups: Counts, amounts: Counts, size: int) -> Counts:
+def sums(groups: Ints, amounts: Ints, size: int) -> Ints:
     return np.bincount(groups, weights=amounts, minlength=size).astype(np.int64)
 
 
-def whole(values: npt.ArrayLike, least: int = 0) -> Counts:
+def whole(values: npt.ArrayLike, least: int = 0) -> Ints:
     """Whole numbers from whatever was measured; nobody has or wants a million cores in one place."""
     return np.clip(np.nan_to_num(np.asarray(values, dtype=np.float64), nan=least), least, 1e6).astype(np.int64)
 
 
-def clean(values: npt.ArrayLike) -> Values:
+def clean(values: npt.ArrayLike) -> Floats:
     """Sizes and rates that can be added up: nothing instead of what is no number."""
     return np.clip(np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0), 0.0, 1e18)
 

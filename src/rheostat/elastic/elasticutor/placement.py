@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats, Ints
 from rheostat.elastic.elasticutor.algorithm1 import reassigned
-from rheostat.elastic.elasticutor.allocation import Allocation, Counts, allocate, share
+from rheostat.elastic.elasticutor.allocation import Allocation, allocate, share
 from rheostat.elastic.elasticutor.core_market import settle
 from rheostat.elastic.elasticutor.core_trades import Board
 from rheostat.elastic.elasticutor.cores import Cores, clean, fill, migration, sums, whole
-from rheostat.elastic.model.queueing import Values
 
 THRESHOLD = 512 * 1024.0
 """Bytes per second and core above which an executor stays at home: the paper's value."""
@@ -43,11 +43,11 @@ class Executors:
         homes: the node on which each one lives; -1 for one that has none yet.
     """
 
-    arrivals: Values
-    services: Values
-    state: Values
-    traffic: Values
-    homes: Counts
+    arrivals: Floats
+    services: Floats
+    state: Floats
+    traffic: Floats
+    homes: Ints
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Placement:
     """
 
     cores: Cores
-    homes: Counts
-    missing: Counts
+    homes: Ints
+    missing: Ints
     threshold: float
     migrated: float
     remote: float
@@ -212,14 +212,14 @@ class _Case:
         kept: current cores that still exist; ``homes``, with new ones for those that are lost.
     """
 
-    nodes: Counts
-    asked: Counts
-    goal: Counts
+    nodes: Ints
+    asked: Ints
+    goal: Ints
     kept: Cores
-    homes: Counts
-    state: Values
-    traffic: Values
-    intensity: Values
+    homes: Ints
+    state: Floats
+    traffic: Floats
+    intensity: Floats
 
     @classmethod
     def of(
@@ -262,7 +262,7 @@ def _limited(threshold: float) -> float:
     return THRESHOLD if math.isnan(threshold) else max(threshold, 1.0)
 
 
-def _kept(current: Cores, nodes: Counts, homes: Counts, intensity: Values) -> Cores:
+def _kept(current: Cores, nodes: Ints, homes: Ints, intensity: Floats) -> Cores:
     """The current cores that still exist: of too many on a node, remote ones go first, then those with little data."""
     known = (
         (current.executor >= 0) & (current.executor < len(homes)) & (current.node >= 0) & (current.node < len(nodes))
@@ -275,7 +275,7 @@ def _kept(current: Cores, nodes: Counts, homes: Counts, intensity: Values) -> Co
     return Cores.summed(executor, node, cores)
 
 
-def _homes(homes: Counts, nodes: Counts, kept: Cores, wanted: Counts) -> Counts:
+def _homes(homes: Ints, nodes: Ints, kept: Cores, wanted: Ints) -> Ints:
     """Homes, with new ones for executors that have none or whose node has gone.
 
     That is the node on which it has most cores, or else the one with most room left.

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Floats, Ints
 from rheostat.elastic.elasticutor.allocation import Allocation, allocate
 from rheostat.elastic.elasticutor.balance_executors import EVEN, THRESHOLD, level
 from rheostat.elastic.elasticutor.cores import Cores, fill
@@ -26,13 +26,11 @@ from rheostat.elastic.elasticutor.subspaces import fitted, living, subspaces_of
 from rheostat.elastic.loop.hysteresis import BUSY, idle, stays
 from rheostat.elastic.loop.treatment import Waits
 from rheostat.elastic.model.observation import Observation
-from rheostat.elastic.model.plan import STAY, Action, Ints, OperatorPlan, Plan, Proposal, Revision, Subspaces
+from rheostat.elastic.model.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision, Subspaces
 from rheostat.elastic.model.policy import Pause
 from rheostat.elastic.model.queueing import largest_rho, offered_load
 
 __all__ = ["Elasticutor", "Rates", "subspaces_of"]
-
-Values = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ class Elasticutor:
         kept = stays(found, have, load, total, self._busy(), self.steady)
         return replace(found, cores=have) if kept else found
 
-    def _services(self, known: Executors) -> Values:
+    def _services(self, known: Executors) -> Floats:
         """Rows per second of one core; less if what an executor has is not spread evenly over its slots."""
         return usual(known.services) / max(self.uneven, 1.0)
 
@@ -199,7 +197,7 @@ class Elasticutor:
             return place_as_printed(wanted, *given, self.locality)
         return place(wanted, *given, self.locality, self.horizon)
 
-    def _levelled(self, plan: OperatorPlan, old: OperatorPlan, work: Values) -> OperatorPlan:
+    def _levelled(self, plan: OperatorPlan, old: OperatorPlan, work: Floats) -> OperatorPlan:
         """Shards over the slots of each executor."""
         assert plan.subspaces is not None
         owned = plan.subspaces
@@ -225,7 +223,7 @@ class Elasticutor:
         return living(Subspaces(executors, subspaces.owners, homes))
 
 
-def _released(current: Cores, wanted: Ints, homes: Ints, load: Values) -> Cores:
+def _released(current: Cores, wanted: Ints, homes: Ints, load: Floats) -> Cores:
     """Without the cores that executors have far too many of, remote ones first.
 
     Algorithm 1 takes cores from those who have too many only when others want them. Whoever pays for cores wants them
@@ -243,7 +241,7 @@ def _released(current: Cores, wanted: Ints, homes: Ints, load: Values) -> Cores:
 
 def _executors(subspaces: Mapping[str, Subspaces], measured: Mapping[str, Measured], waiting: float) -> Executors:
     """What is known of the executors of all operators, one after the other."""
-    parts: list[tuple[Values, ...]] = []
+    parts: list[tuple[Floats, ...]] = []
     for name, owned in subspaces.items():
         seen, count = measured[name], len(owned.homes)
         demand, state, traffic = (

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rheostat.arrays import Floats, Ints
 from rheostat.elastic.elasticutor.shard_rates import WEIGHT, Measured
 from rheostat.elastic.model.observation import Observation
-from rheostat.elastic.model.plan import Ints, Plan
-from rheostat.elastic.model.queueing import Values
+from rheostat.elastic.model.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ def _executors(observation: Observation) -> dict[str, Ints]:
     return {name: owned.executors for name, owned in plans.items() if owned is not None}
 
 
-def usual(services: Values) -> Values:
+def usual(services: Floats) -> Floats:
     """Service rates, with the median of the others for operators that have not completed a row.
 
     >>> usual(np.array([100.0, np.nan, 300.0])).tolist()

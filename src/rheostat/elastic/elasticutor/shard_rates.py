@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Flags, Floats, Ints
 from rheostat.elastic.model.observation import OperatorObservation
-from rheostat.elastic.model.plan import Ints, OperatorPlan
-
-Values = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from rheostat.elastic.model.plan import OperatorPlan
 
 WEIGHT = 0.5
 """Share of the newest interval in the means: half, so that a shift of keys is seen after one interval or two."""
@@ -49,15 +46,15 @@ class Measured:
         behind: for how many intervals they have been lower than before; None if none has.
     """
 
-    arrival: Values
-    backlog: Values
+    arrival: Floats
+    backlog: Floats
     service: float
-    traffic: Values
-    state: Values
-    arrived: Values
-    completed: Values
+    traffic: Floats
+    state: Floats
+    arrived: Floats
+    completed: Floats
     intervals: int = 0
-    missed: Values | None = None
+    missed: Floats | None = None
     behind: Ints | None = None
 
     @classmethod
@@ -118,7 +115,7 @@ class Measured:
             behind,
         )
 
-    def _gaps(self, came: Values, went: Values, fine: Flags, seconds: float) -> tuple[Values, Ints | None, Flags]:
+    def _gaps(self, came: Floats, went: Floats, fine: Flags, seconds: float) -> tuple[Floats, Ints | None, Flags]:
         """For how long counters are missing or behind now, and which of them counting goes on from."""
         there = (came >= 0) & (went >= 0) & (came < _EXACT) & (went < _EXACT)
         before = np.zeros(len(fine), dtype=np.int64) if self.behind is None else self.behind
@@ -128,7 +125,7 @@ class Measured:
         missed = np.where(taken, 0.0, (0.0 if self.missed is None else self.missed) + seconds)
         return missed, behind if behind.any() else None, taken
 
-    def _served(self, seen: OperatorObservation, done: Values, fine: Flags, share: float) -> float:
+    def _served(self, seen: OperatorObservation, done: Floats, fine: Flags, share: float) -> float:
         """Rows per second of one core, by the slots all of whose shards were counted."""
         useful = _finite(seen.useful)
         if not fine.all():
@@ -142,7 +139,7 @@ class Measured:
             return self.service
         return rows / time if np.isnan(self.service) else (1 - share) * self.service + share * (rows / time)
 
-    def demand(self, waiting: float = 0.0) -> Values:
+    def demand(self, waiting: float = 0.0) -> Floats:
         """Rows per second that every shard needs served, so that what waits is worked off soon.
 
         Args:
@@ -156,7 +153,7 @@ class Measured:
         """
         return self.arrival + np.maximum(self.backlog - waiting * self.arrival, 0.0) / _CATCH_UP
 
-    def work(self, waiting: float = 0.0) -> Values:
+    def work(self, waiting: float = 0.0) -> Floats:
         """Cores that every shard keeps busy; just rows per second while no service rate is known."""
         return self.demand(waiting) / (self.service if self.service > 0 else 1.0)
 
@@ -165,7 +162,7 @@ class Measured:
         return self.intervals > 0 and self.service > 0 and len(self.arrival) == len(plan.routing)
 
 
-def shifted(counts: Values, before: Values, intervals: float) -> bool:
+def shifted(counts: Floats, before: Floats, intervals: float) -> bool:
     """Whether rows come from other shards than before, by more than chance explains.
 
     Compares how rows spread over shards: half the sum of absolute differences, against what two samples of the same
@@ -187,5 +184,5 @@ def shifted(counts: Values, before: Values, intervals: float) -> bool:
     return bool(np.abs(counts / rows - old).sum() / 2 > _SHIFT * chance + 0.01)
 
 
-def _finite(values: Values) -> Values:
+def _finite(values: Floats) -> Floats:
     return np.clip(np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0), 0.0, 1e18)

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.elastic.routing.balance import Loads, rescale, slot_loads
+from rheostat.arrays import Floats
+from rheostat.elastic.routing.balance import rescale, slot_loads
 
 EVERY = 600.0
 """Seconds between two looks: the paper's ten minutes. Whoever has a clock keeps to it."""
@@ -134,7 +135,7 @@ def reshape(
     return Reshaping(tuple(where.tolist()), tuple(splits), tuple(merges), tuple(stuck))
 
 
-def _split(loads: Loads, parts: int) -> npt.NDArray[np.int64] | None:
+def _split(loads: Floats, parts: int) -> npt.NDArray[np.int64] | None:
     """The part of each shard, 0 for those that stay; None if that would not help."""
     if parts < 2:
         return None
@@ -148,7 +149,7 @@ def _described(
     shards: npt.NDArray[np.int64],
     names: npt.NDArray[np.int64],
     found: npt.NDArray[np.int64],
-    loads: Loads,
+    loads: Floats,
     room: float,
 ) -> Split:
     whole, largest = float(loads.sum()), float(slot_loads(found, loads, len(names)).max())
@@ -158,7 +159,7 @@ def _described(
     return Split(executor, tuple(names[1:].tolist()), moves, (whole, largest), reason)
 
 
-def _merges(where: npt.NDArray[np.int64], idle: list[int], used: Loads, middle: Loads, most: int) -> list[Merge]:
+def _merges(where: npt.NDArray[np.int64], idle: list[int], used: Floats, middle: Floats, most: int) -> list[Merge]:
     """Idle executors, least busy first, go together as long as they fill no more than half a node or so.
 
     The busiest of them takes the shards of the others, since it is likely to have most state.
@@ -187,7 +188,7 @@ def _merges(where: npt.NDArray[np.int64], idle: list[int], used: Loads, middle: 
     return merges
 
 
-def _clean(loads: npt.ArrayLike) -> Loads:
-    """Loads that can be added up: nothing instead of what is no number, or below zero."""
+def _clean(loads: npt.ArrayLike) -> Floats:
+    """Values that can be added up: nothing instead of what is no number, or below zero."""
     values = np.asarray(loads, dtype=np.float64)
     return np.where(np.isfinite(values), np.clip(values, 0.0, 1e12), 0.0)

@@ -6,11 +6,9 @@ import heapq
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.elastic.model.plan import OperatorPlan, Subspaces
-
-Values = npt.NDArray[np.float64]
 
 
 def subspaces_of(plan: OperatorPlan) -> Subspaces:
@@ -37,7 +35,7 @@ def living(owned: Subspaces) -> Subspaces:
 
 
 def fitted(
-    subspaces: Mapping[str, Subspaces], work: Mapping[str, Values], cores: int
+    subspaces: Mapping[str, Subspaces], work: Mapping[str, Floats], cores: int
 ) -> tuple[dict[str, Subspaces], tuple[str, ...]]:
     """As many executors as there are cores at most: an executor without a core could not process its rows.
 
@@ -68,7 +66,7 @@ def fitted(
     return result, tuple(reasons)
 
 
-def _merged(owned: Subspaces, work: Values, count: int) -> Subspaces:
+def _merged(owned: Subspaces, work: Floats, count: int) -> Subspaces:
     """So many executors, by merging the two with least work one time after the other."""
     size = len(owned.homes)
     loads = np.bincount(owned.executors, weights=work, minlength=size)

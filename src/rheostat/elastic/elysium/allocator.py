@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Ints
 from rheostat.elastic.elysium.configuration import Config, Parallelism
 from rheostat.errors import TopologyError
 
-Counts = npt.NDArray[np.int64]
 Weights = Mapping[str, Mapping[str, float]]
 """What one slot of an operator is expected to use, by topology and operator."""
 
@@ -32,12 +31,12 @@ class Allocation:
     """
 
     nodes: int
-    counts: Mapping[str, Counts]
+    counts: Mapping[str, Ints]
 
     @property
-    def per_node(self) -> Counts:
+    def per_node(self) -> Ints:
         """Slots on every node."""
-        found: Counts = np.sum([c.sum(axis=0) for c in self.counts.values()], axis=0, dtype=np.int64)
+        found: Ints = np.sum([c.sum(axis=0) for c in self.counts.values()], axis=0, dtype=np.int64)
         return found
 
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rheostat.elastic.elysium.allocator import Allocation, Counts, Weights
+from rheostat.arrays import Floats, Ints
+from rheostat.elastic.elysium.allocator import Allocation, Weights
 from rheostat.elastic.elysium.configuration import NodeType, Parallelism
 from rheostat.elastic.elysium.dataflow import Dataflow
 from rheostat.elastic.elysium.forecasts.series import Forecast, Series
 from rheostat.elastic.elysium.profiles.profile import Profile
-from rheostat.elastic.elysium.profiles.samples import INPUT, Stream, Values
+from rheostat.elastic.elysium.profiles.samples import INPUT, Stream
 from rheostat.errors import TopologyError
 
 Loads = Mapping[str, float]
@@ -73,7 +74,7 @@ class Estimator:
         known = self._of(topology)
         return known.dataflow.rates(load, known.selectivity)
 
-    def slot_cpu(self, topology: str, operator: str, rates: Values) -> Values:
+    def slot_cpu(self, topology: str, operator: str, rates: Floats) -> Floats:
         """Share of a core that one slot uses, for every given input rate of the slot."""
         return self._of(topology).cpu[operator](rates) / self.node.hertz
 
@@ -88,7 +89,7 @@ class Estimator:
             for rates in (self.input_rates(topology, loads[topology]),)
         }
 
-    def node_cpus(self, allocation: Allocation, slot_cpus: Weights) -> Values:
+    def node_cpus(self, allocation: Allocation, slot_cpus: Weights) -> Floats:
         """Share of its CPU that every node uses: that of its slots, and the overhead that the profile knows."""
         used = np.zeros(allocation.nodes)
         for topology, counts in allocation.counts.items():
@@ -102,7 +103,7 @@ class Estimator:
             raise TopologyError(f"topology {topology!r} has no profile of its input load: fit a forecaster first")
         return float(forecast.peaks(history, np.array([len(history)]))[0])
 
-    def node_memory(self, allocation: Allocation, loads: Loads) -> Values | None:
+    def node_memory(self, allocation: Allocation, loads: Loads) -> Floats | None:
         """Share of its memory that every node uses; None where it is not known.
 
         Topologies without a load count as nothing.
@@ -120,7 +121,7 @@ class Estimator:
                     used += on_node * float(profile(np.array([rates[operator.name] / on_node.sum()]))[0])
         return used / self.node.memory
 
-    def node_bandwidth(self, allocation: Allocation, loads: Loads) -> Values | None:
+    def node_bandwidth(self, allocation: Allocation, loads: Loads) -> Floats | None:
         """Share of its bandwidth that every node uses in the busier direction; None where it is not known.
 
         Slots are fed evenly, so of a stream from A to B a node sends its share of A's rows to all slots of B, of which
@@ -154,7 +155,7 @@ class Estimator:
             ) from error
 
 
-def _shares(counts: Counts) -> Values:
+def _shares(counts: Ints) -> Floats:
     """The part of every operator's slots that is on each node."""
-    found: Values = counts / counts.sum(axis=1, keepdims=True)
+    found: Floats = counts / counts.sum(axis=1, keepdims=True)
     return found

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rheostat.elastic.elysium.profiles.samples import Values
+from rheostat.arrays import Floats
 from rheostat.errors import TopologyError
 
 MOVES = (-1, 0, 1)
@@ -51,9 +51,9 @@ class Learned:
     """
 
     thresholds: tuple[float, ...]
-    values: Values
-    rewards: Values
-    visits: Values
+    values: Floats
+    rewards: Floats
+    visits: Floats
     best: float
 
 
@@ -101,15 +101,15 @@ def _allowed(state: int, count: int) -> list[int]:
     return [a for a, move in enumerate(MOVES) if 0 <= state + move < count]
 
 
-def _greedy(q: Values, state: int) -> int:
+def _greedy(q: Floats, state: int) -> int:
     return max(_allowed(state, len(q)), key=lambda a: float(q[state, a]))
 
 
-def _best_value(q: Values, state: int) -> float:
+def _best_value(q: Floats, state: int) -> float:
     return float(q[state, _greedy(q, state)])
 
 
-def _followed(q: Values, rewards: Values) -> int:
+def _followed(q: Floats, rewards: Floats) -> int:
     """Where the learned moves lead, from the state with the highest value; of a circle, the state with most reward.
 
     The values do not tell which state of a circle is best: each one's is that of the move to the next.

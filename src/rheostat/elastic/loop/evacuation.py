@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rheostat.elastic.model.plan import Action, Ints, OperatorPlan, Plan, Revision
+from rheostat.arrays import Ints
+from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Revision
 
 
 @dataclass(frozen=True, eq=False)

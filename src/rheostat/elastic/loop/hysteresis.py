@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats, Ints
 from rheostat.elastic.elasticutor.allocation import Allocation
-from rheostat.elastic.model.plan import Ints
-from rheostat.elastic.model.queueing import Values
 
 BUSY = 0.9
 """Load of the busiest cores from which on more of them are worth a change."""
@@ -26,7 +25,7 @@ WORTHWHILE = 0.05
 """Share by which a move of shards has to lower the worse latency of its two slots: less is noise."""
 
 
-def idle(have: Ints, wanted: Ints, load: Values) -> npt.NDArray[np.bool_]:
+def idle(have: Ints, wanted: Ints, load: Floats) -> npt.NDArray[np.bool_]:
     """Who has so many cores too many that it is worth a change to be rid of them.
 
     A single one only if the others are far from busy without it: else it would soon be wanted back.
@@ -42,7 +41,7 @@ def idle(have: Ints, wanted: Ints, load: Values) -> npt.NDArray[np.bool_]:
     return found
 
 
-def stays(found: Allocation, have: Ints, load: Values, total: int, busy: float, steady: float) -> bool:
+def stays(found: Allocation, have: Ints, load: Floats, total: int, busy: float, steady: float) -> bool:
     """Whether the cores that are there are nearly as good as those that were found.
 
     Under the bound a core more does little, until somebody is busy; above it the busiest decides what gets through.

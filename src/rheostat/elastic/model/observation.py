@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from rheostat.elastic.model.plan import Ints, OperatorPlan
-
-Values = npt.NDArray[np.float64]
+from rheostat.arrays import Floats, Ints
+from rheostat.elastic.model.plan import OperatorPlan
 
 STOPPED = 100.0
 """The largest stretch: a source that lets through less was stopped."""
@@ -30,12 +28,12 @@ class OperatorObservation:
     """
 
     plan: OperatorPlan
-    arrived: Values
-    completed: Values
-    useful: Values
-    latency: Values
-    traffic: Values
-    state: Values
+    arrived: Floats
+    completed: Floats
+    useful: Floats
+    latency: Floats
+    traffic: Floats
+    state: Floats
 
 
 @dataclass(frozen=True, eq=False)

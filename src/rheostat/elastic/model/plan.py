@@ -11,11 +11,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Ints
 from rheostat.errors import TopologyError
-
-Ints = npt.NDArray[np.int64]
 
 
 class Action(StrEnum):

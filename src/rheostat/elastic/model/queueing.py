@@ -15,13 +15,13 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-Values = npt.NDArray[np.float64]
+from rheostat.arrays import Floats
 
 _FLUID = 1e8
 """Servers above which blocking is taken from the fluid limit: the recursion would take long, and nobody has as many."""
 
 
-def offered_load(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Values:
+def offered_load(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Floats:
     """How many servers the arrivals keep busy: arrival rate over the service rate of one server.
 
     >>> offered_load([3.0, 0.0, 1.0], [2.0, 2.0, 0.0]).tolist()
@@ -33,7 +33,7 @@ def offered_load(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Values:
         return np.where(speed > 0, rate / speed, np.where(np.isnan(speed), np.nan, np.inf))
 
 
-def erlang_b(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Values:
+def erlang_b(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Floats:
     """The share of arrivals that find every server busy, if nobody waits (Erlang's B formula).
 
     The recursion ``B(k) = a B(k-1) / (k + a B(k-1))`` only multiplies and adds positive numbers, and forgets the error
@@ -53,7 +53,7 @@ def erlang_b(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Values:
     return blocked.reshape(shape)
 
 
-def erlang_c(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Values:
+def erlang_c(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Floats:
     """The share of arrivals that have to wait (Erlang's C formula); all of them if the servers cannot keep up.
 
     >>> erlang_c([1, 2, 3], 0.5).round(4).tolist()
@@ -69,7 +69,7 @@ def erlang_c(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Values:
     return np.where(a >= k, 1.0, np.where(a <= 0, 0.0, waiting))
 
 
-def queue_length(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Values:
+def queue_length(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Floats:
     """Mean number of rows that wait in an M/M/k system, those in service not counted.
 
     >>> queue_length([1, 2], [0.5, 2.5]).tolist()
@@ -81,7 +81,7 @@ def queue_length(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Values:
     return np.where(a <= 0, 0.0, np.where(a >= k, np.inf, length))
 
 
-def mmk_wait(arrivals: npt.ArrayLike, service: npt.ArrayLike, servers: npt.ArrayLike) -> Values:
+def mmk_wait(arrivals: npt.ArrayLike, service: npt.ArrayLike, servers: npt.ArrayLike) -> Floats:
     """Mean time until service begins in an M/M/k system, each server with the given service rate.
 
     >>> mmk_wait(5.0, 10.0, [1, 2]).round(5).tolist()
@@ -93,7 +93,7 @@ def mmk_wait(arrivals: npt.ArrayLike, service: npt.ArrayLike, servers: npt.Array
     return np.where(a >= k, np.inf, np.where(a <= 0, 0.0, wait))
 
 
-def mmk_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike, servers: npt.ArrayLike) -> Values:
+def mmk_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike, servers: npt.ArrayLike) -> Floats:
     """Mean time in an M/M/k system, waiting and service: the E[T_j](k_j) of Elasticutor's equation 1.
 
     >>> mmk_sojourn(5.0, 10.0, [1, 2]).round(5).tolist()
@@ -102,7 +102,7 @@ def mmk_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike, servers: npt.Ar
     return mmk_wait(arrivals, service, servers) + _inverse(service)
 
 
-def mm1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Values:
+def mm1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Floats:
     """Mean time in an M/M/1 system: ``1 / (mu - lambda)``.
 
     >>> mm1_sojourn([5.0, 10.0], 10.0).tolist()
@@ -111,7 +111,7 @@ def mm1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Values:
     return mg1_wait(arrivals, service, 1.0) + _inverse(service)
 
 
-def mg1_wait(arrivals: npt.ArrayLike, service: npt.ArrayLike, variability: npt.ArrayLike) -> Values:
+def mg1_wait(arrivals: npt.ArrayLike, service: npt.ArrayLike, variability: npt.ArrayLike) -> Floats:
     """Mean time until service begins in an M/G/1 system (Pollaczek and Khinchine).
 
     Args:
@@ -126,7 +126,7 @@ def mg1_wait(arrivals: npt.ArrayLike, service: npt.ArrayLike, variability: npt.A
     return np.where(a >= 1, np.inf, np.where(a <= 0, 0.0, wait))
 
 
-def mg1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike, variability: npt.ArrayLike) -> Values:
+def mg1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike, variability: npt.ArrayLike) -> Floats:
     """Mean time in an M/G/1 system, waiting and service.
 
     >>> float(mg1_sojourn(5.0, 10.0, 0.0).round(3))
@@ -135,7 +135,7 @@ def mg1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike, variability: np
     return mg1_wait(arrivals, service, variability) + _inverse(service)
 
 
-def md1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Values:
+def md1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Floats:
     """Mean time in an M/D/1 system, in which every row costs the same.
 
     >>> float(md1_sojourn(5.0, 10.0).round(3))
@@ -144,7 +144,7 @@ def md1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Values:
     return mg1_sojourn(arrivals, service, 0.0)
 
 
-def jackson_arrivals(external: npt.ArrayLike, routing: npt.ArrayLike) -> Values:
+def jackson_arrivals(external: npt.ArrayLike, routing: npt.ArrayLike) -> Floats:
     """The arrival rate of every operator: what comes from outside and what the others send it.
 
     Solves the traffic equations ``lambda_j = gamma_j + sum_i lambda_i P_ij``. Rows of ``routing`` may add up to more
@@ -185,7 +185,7 @@ def jackson_sojourn(external: float, arrivals: npt.ArrayLike, sojourns: npt.Arra
     return float((rates[visited] * times[visited]).sum() / external)
 
 
-def epoch_seconds(overhead: npt.ArrayLike, rho: npt.ArrayLike) -> Values:
+def epoch_seconds(overhead: npt.ArrayLike, rho: npt.ArrayLike) -> Floats:
     """How long a back-to-back epoch lasts: the micro-batch law ``D = o / (1 - rho)``.
 
     Args:
@@ -200,7 +200,7 @@ def epoch_seconds(overhead: npt.ArrayLike, rho: npt.ArrayLike) -> Values:
         return np.where(busy >= 1, np.inf, fixed / (1 - busy))
 
 
-def epoch_latency(overhead: npt.ArrayLike, rho: npt.ArrayLike) -> Values:
+def epoch_latency(overhead: npt.ArrayLike, rho: npt.ArrayLike) -> Floats:
     """Mean latency of a row under the micro-batch law: half an epoch until its own begins, and that one.
 
     >>> epoch_latency(0.2, 0.5).round(3).tolist()
@@ -241,7 +241,7 @@ def slots_within(work: float, overhead: float, bound: float, imbalance: float = 
     return max(1, math.ceil(busy / rho - 1e-9)) if rho > 0 and math.isfinite(busy / rho) else None
 
 
-def _blocked(k: Values, a: Values) -> Values:
+def _blocked(k: Floats, a: Floats) -> Floats:
     """Erlang's B for at least one server and some load."""
     low = np.minimum(a, k)
     first = np.floor(np.maximum(low - 8 * np.sqrt(low), 0.0))
@@ -262,7 +262,7 @@ def _blocked(k: Values, a: Values) -> Values:
     return blocked
 
 
-def _inverse(rates: npt.ArrayLike) -> Values:
+def _inverse(rates: npt.ArrayLike) -> Floats:
     rate = np.asarray(rates, dtype=np.float64)
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(rate > 0, 1 / rate, np.where(np.isnan(rate), np.nan, np.inf))

@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Ints
 from rheostat.elastic.posg.hashing import Items, Multipliers, column, items_of, multipliers
 from rheostat.errors import TopologyError
 from rheostat.jit import compiled
@@ -25,7 +26,6 @@ ROWS, COLUMNS = 4, 54
 Number = TypeVar("Number", np.int64, np.float64)
 
 Costs = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 
 
 def shape_for(epsilon: float, delta: float) -> tuple[int, int]:
@@ -56,7 +56,7 @@ class CostSketch:
         seed: the hash functions follow from it; sketches that are to be merged share it.
     """
 
-    frequencies: Counts
+    frequencies: Ints
     times: Costs
     seed: int = 0
 
@@ -143,7 +143,7 @@ class CostSketch:
         usual = (ratios[known].mean() if known.any() else 0.0) if unseen is None else unseen
         return np.stack([self.frequencies, np.where(known, ratios, usual)], axis=-1)
 
-    def counts(self, items: npt.ArrayLike) -> Counts:
+    def counts(self, items: npt.ArrayLike) -> Ints:
         """How often each item was executed, or more."""
         found = _query(self._multipliers, self.cells(), items_of(items))
         return found[:, 0].astype(np.int64)
@@ -171,7 +171,7 @@ def lightest(numbers: Multipliers, cells: Costs, item: int) -> tuple[float, floa
 
 
 @compiled
-def _update(numbers: Multipliers, frequencies: Counts, times: Costs, items: Items, costs: Costs) -> bool:
+def _update(numbers: Multipliers, frequencies: Ints, times: Costs, items: Items, costs: Costs) -> bool:
     """Add the executions in place; whether all costs could be true."""
     fine = True
     for position in range(len(items)):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.elastic.routing.table import check_slots
 
 THRESHOLD = 1.2
@@ -21,7 +22,6 @@ THRESHOLD = 1.2
 _EVEN = 1.02
 """How even a new number of slots is made."""
 
-Loads = npt.NDArray[np.float64]
 Routing = tuple[int, ...]
 
 
@@ -44,7 +44,7 @@ class Assignment:
         return [shard for shard, (a, b) in enumerate(zip(old, self.routing, strict=True)) if a != b]
 
 
-def slot_loads(routing: Sequence[int] | npt.NDArray[np.int64], loads: Loads, slots: int) -> Loads:
+def slot_loads(routing: Sequence[int] | npt.NDArray[np.int64], loads: Floats, slots: int) -> Floats:
     """The load of every slot.
 
     >>> slot_loads((0, 0, 1), np.array([1.0, 2.0, 4.0]), 2).tolist()
@@ -53,13 +53,13 @@ def slot_loads(routing: Sequence[int] | npt.NDArray[np.int64], loads: Loads, slo
     return np.bincount(np.asarray(routing), weights=loads, minlength=slots).astype(np.float64)
 
 
-def imbalance(loads: Loads) -> float:
+def imbalance(loads: Floats) -> float:
     """Largest over mean load; 1 if there is no load."""
     mean = loads.mean()
     return float(loads.max() / mean) if mean > 0 else 1.0
 
 
-def balance(routing: Sequence[int], loads: Loads, slots: int, threshold: float = THRESHOLD) -> Assignment:
+def balance(routing: Sequence[int], loads: Floats, slots: int, threshold: float = THRESHOLD) -> Assignment:
     """Move shards from the most to the least loaded slot until the imbalance is within the threshold.
 
     >>> balance((0, 0, 0, 1), np.array([4.0, 3.0, 2.0, 1.0]), 2).routing
@@ -70,7 +70,7 @@ def balance(routing: Sequence[int], loads: Loads, slots: int, threshold: float =
     return _assignment(where, loads, slots, before, threshold)
 
 
-def rescale(routing: Sequence[int], loads: Loads, slots: int) -> Assignment:
+def rescale(routing: Sequence[int], loads: Floats, slots: int) -> Assignment:
     """Another number of slots, with few moves: shards of slots that go are spread, new slots are filled.
 
     Without any load, all shards count the same.
@@ -100,7 +100,7 @@ def rescale(routing: Sequence[int], loads: Loads, slots: int) -> Assignment:
 
 
 def _levelled(
-    routing: Sequence[int], loads: Loads, slots: int, enough: Callable[[Loads], bool]
+    routing: Sequence[int], loads: Floats, slots: int, enough: Callable[[Floats], bool]
 ) -> npt.NDArray[np.int64]:
     """Move one shard after the other from the most to the least loaded slot until it is enough, or no move helps."""
     where = np.asarray(routing, dtype=np.int64).copy()
@@ -122,12 +122,12 @@ def _levelled(
     return where
 
 
-def _even(totals: Loads) -> bool:
+def _even(totals: Floats) -> bool:
     """Whether no slot has much more than the mean, and none much less: among many, an empty one would not show."""
     return imbalance(totals) <= _EVEN and bool(totals.min() >= totals.mean() / THRESHOLD)
 
 
-def _assignment(where: npt.NDArray[np.int64], loads: Loads, slots: int, before: float, threshold: float) -> Assignment:
+def _assignment(where: npt.NDArray[np.int64], loads: Floats, slots: int, before: float, threshold: float) -> Assignment:
     totals = slot_loads(where, loads, slots)
     after, heaviest = imbalance(totals), int(loads.argmax())
     hot = heaviest if after > threshold and loads[heaviest] > threshold * totals.mean() else None

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rheostat.elastic.routing.balance import THRESHOLD, Assignment, Loads, balance, imbalance, rescale, slot_loads
+from rheostat.arrays import Floats
+from rheostat.elastic.routing.balance import THRESHOLD, Assignment, balance, imbalance, rescale, slot_loads
 
 _LISTED = 64
 
@@ -76,7 +77,7 @@ class Change:
 
 
 def apply(
-    request: Request, component: str, routing: Sequence[int], loads: Loads, epoch: int, hottest: str = ""
+    request: Request, component: str, routing: Sequence[int], loads: Floats, epoch: int, hottest: str = ""
 ) -> tuple[tuple[int, ...], Change]:
     """The routing that a request leads to, and what changed.
 

@@ -11,14 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.errors import TopologyError
 
 SMALLEST_SHARE = 0.05
 """Of an equal share of the bound: what every operator keeps, for success that is never lost cannot be measured."""
-
-Values = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -99,20 +97,20 @@ def adjusted(bounds: Mapping[str, float], success: Mapping[str, float], gain: fl
     return dict(zip(names, (now.sum() * _kept(grown / grown.sum())).tolist(), strict=True))
 
 
-def _checked(total: float, latencies: Mapping[str, Sequence[float]]) -> tuple[list[str], list[Values]]:
+def _checked(total: float, latencies: Mapping[str, Sequence[float]]) -> tuple[list[str], list[Floats]]:
     if not latencies or not 0 < total < np.inf:
         raise TopologyError(f"a bound of {total} s for {len(latencies)} operators: there is at least one, and a bound")
     arrays = [np.asarray(values, dtype=np.float64).ravel() for values in latencies.values()]
     return list(latencies), [np.sort(a[np.isfinite(a) & (a >= 0)]) for a in arrays]
 
 
-def _needed(samples: Sequence[Values], rate: float) -> Values:
+def _needed(samples: Sequence[Floats], rate: float) -> Floats:
     """The bound that each operator needs to succeed at a rate: its quantile."""
     # A trillionth less, for k/n of one operator may be rounded to a little above the same share of another.
     return np.array([s[max(int(np.ceil(rate * len(s) * (1 - 1e-12))) - 1, 0)] for s in samples])
 
 
-def _kept(shares: Values) -> Values:
+def _kept(shares: Floats) -> Floats:
     """Shares with a smallest one, the rest in proportion."""
     least = SMALLEST_SHARE / len(shares)
     low = np.zeros(len(shares), dtype=bool)

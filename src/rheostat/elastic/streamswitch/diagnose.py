@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.elastic.loop.hysteresis import WORTHWHILE
 from rheostat.elastic.model.plan import Action
 from rheostat.elastic.streamswitch.diagnosis import Diagnosis, Health, Limits, Step
-from rheostat.elastic.streamswitch.readings import Readings, Values
+from rheostat.elastic.streamswitch.readings import Readings
 from rheostat.elastic.streamswitch.strain import (
     ABSURD,
     LONGEST,
@@ -36,7 +37,7 @@ from rheostat.elastic.streamswitch.strain import (
 )
 
 
-def projected_latency(arrival: npt.ArrayLike, service: npt.ArrayLike, margin: float = 0.0) -> Values:
+def projected_latency(arrival: npt.ArrayLike, service: npt.ArrayLike, margin: float = 0.0) -> Floats:
     """Seconds that rows will spend in a slot if nothing changes: M/M/1 with a safety margin (section 4.2).
 
     >>> projected_latency([1799.0, 1800.0], 2000.0, margin=0.1).tolist()  # the paper's example, and one row more
@@ -44,11 +45,11 @@ def projected_latency(arrival: npt.ArrayLike, service: npt.ArrayLike, margin: fl
     """
     free = (1 - margin) * np.asarray(service, dtype=np.float64) - np.asarray(arrival, dtype=np.float64)
     with np.errstate(over="ignore"):  # next to nothing free is as good as nothing
-        latency: Values = np.divide(1.0, free, out=np.full(free.shape, np.inf), where=free > 0)
+        latency: Floats = np.divide(1.0, free, out=np.full(free.shape, np.inf), where=free > 0)
     return latency
 
 
-def strain(arrival: npt.ArrayLike, service: npt.ArrayLike, margin: float = 0.0) -> Values:
+def strain(arrival: npt.ArrayLike, service: npt.ArrayLike, margin: float = 0.0) -> Floats:
     """The projected latency, continued beyond infinity: overloaded slots rank by arrival over service rate.
 
     An overloaded slot falls behind by its excess over what it can do, so that is what makes one worse than another.
@@ -59,7 +60,7 @@ def strain(arrival: npt.ArrayLike, service: npt.ArrayLike, margin: float = 0.0) 
     load, room = np.asarray(arrival, dtype=np.float64), (1 - margin) * np.asarray(service, dtype=np.float64)
     shape = np.broadcast_shapes(load.shape, room.shape)
     flat = (np.array(np.broadcast_to(values, shape)).ravel() for values in (load, room))
-    found: Values = strains_of(*flat).reshape(shape)
+    found: Floats = strains_of(*flat).reshape(shape)
     return found
 
 
@@ -73,7 +74,7 @@ def health(latency: npt.ArrayLike, projected: npt.ArrayLike, limits: Limits) -> 
     return late.astype(np.int64) + strained.astype(np.int64)
 
 
-def slot_arrivals(readings: Readings) -> Values:
+def slot_arrivals(readings: Readings) -> Floats:
     """Rows per second that arrive at each slot.
 
     >>> slot_arrivals(Readings.of((0, 0, 1), (1, 2, 3), (9, 9), (0, 0))).tolist()
@@ -124,13 +125,13 @@ def slot_health(readings: Readings, limits: Limits) -> npt.NDArray[np.int64]:
     return each
 
 
-def slot_strains(readings: Readings, limits: Limits) -> Values:
+def slot_strains(readings: Readings, limits: Limits) -> Floats:
     """The strain of each slot.
 
     >>> slot_strains(Readings.of((0, 1), (900, 600), (1000, 1000), (0.5, 0.01)), Limits()).tolist()
     [1125000000.0, 0.005]
     """
-    found: Values = strains_of(slot_arrivals(readings), (1 - limits.margin) * readings.service)
+    found: Floats = strains_of(slot_arrivals(readings), (1 - limits.margin) * readings.service)
     return found
 
 
@@ -198,8 +199,8 @@ def best_move(
 
 
 def best_prefix(
-    prefix: Values, source: tuple[float, float], taken: Values, speeds: Values, margin: float
-) -> tuple[npt.NDArray[np.int64], Values, Values]:
+    prefix: Floats, source: tuple[float, float], taken: Floats, speeds: Floats, margin: float
+) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
     """How many shards to move to each target so that the worse of the two slots is best, and both their strains then.
 
     The source's strain falls with every shard and the target's rises, so the best is where they cross, which binary
@@ -219,7 +220,7 @@ def best_prefix(
     return counts, left, received
 
 
-def lowest(added: Values, removed: Values) -> int:
+def lowest(added: Floats, removed: Floats) -> int:
     """Which change makes the latencies, sorted from the highest, lexicographically lowest.
 
     Rows are changes: latencies that go and others that come. What stays is the same on both sides of a comparison, so

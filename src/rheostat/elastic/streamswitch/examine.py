@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.arrays import Floats
 from rheostat.elastic.streamswitch.counter_readings import read
 from rheostat.elastic.streamswitch.counters import EXACT, advanced
-from rheostat.elastic.streamswitch.readings import Metrics, Rate, Readings, Values
+from rheostat.elastic.streamswitch.readings import Metrics, Rate, Readings
 from rheostat.elastic.streamswitch.slot_places import NOWHERE, Places, Table
 from rheostat.errors import TopologyError
 
@@ -62,14 +63,14 @@ class Examination:
     window: float
     patience: int
     table: Table
-    ends: Values
-    arrived: Values
-    completed: Values
-    waited: Values
+    ends: Floats
+    arrived: Floats
+    completed: Floats
+    waited: Floats
     places: Places
-    arrival: Values
-    restarted: Values
-    speeds: Values
+    arrival: Floats
+    restarted: Floats
+    speeds: Floats
 
     @property
     def rates(self) -> Mapping[int, Rate]:
@@ -185,7 +186,7 @@ def readings(state: Examination) -> Readings:
     return Readings(*table, arrival, *by_slot, shard_latency, backlog, unseen, problem)
 
 
-def _counters(counters: Sequence[float] | Values, shards: int) -> Values:
+def _counters(counters: Sequence[float] | Floats, shards: int) -> Floats:
     """A copy, so that the compiled functions always see the same kind of array."""
     values = np.array(counters, dtype=np.float64, order="C")
     if values.shape != (shards,):
@@ -200,7 +201,7 @@ def _fixed(window: float, patience: int, table: Table, *arrays: Any) -> Examinat
     return Examination(window, patience, table, *arrays)
 
 
-def _rerouted(state: Examination, metrics: Metrics) -> tuple[Table, Places, Values]:
+def _rerouted(state: Examination, metrics: Metrics) -> tuple[Table, Places, Floats]:
     """The table of an interval, and places and service rates as that table has its slots."""
     old = state.table
     if old.slots and old.routes(metrics.routing):

@@ -11,11 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from rheostat.arrays import Ints
 from rheostat.elastic.baselines.drs import drs, drs_lb
 from rheostat.elastic.loop.evacuation import NOBODY, evacuate
 from rheostat.elastic.loop.treatment import Waits
 from rheostat.elastic.model.observation import Observation, OperatorObservation
-from rheostat.elastic.model.plan import STAY, Action, Ints, OperatorPlan, Plan, Proposal, Revision
+from rheostat.elastic.model.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.model.policy import Pause
 from rheostat.elastic.streamswitch.diagnose import diagnose
 from rheostat.elastic.streamswitch.diagnosis import Diagnosis, Limits

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.elastic.streamswitch.counters import rate_after
 from rheostat.elastic.streamswitch.slot_places import Places, places_of
 from rheostat.errors import TopologyError
-
-Values = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +27,9 @@ class Metrics:
     """
 
     time: float
-    arrived: Sequence[float] | Values
-    completed: Sequence[float] | Values
-    useful: Mapping[int, float] | Values
+    arrived: Sequence[float] | Floats
+    completed: Sequence[float] | Floats
+    useful: Mapping[int, float] | Floats
     routing: tuple[int, ...] | Places
 
 
@@ -79,12 +77,12 @@ class Readings:
     time: float
     routing: tuple[int, ...]
     slots: tuple[int, ...]
-    arrival: Values
-    latency: Values
-    service: Values
-    usual: Values
-    shard_latency: Values
-    backlog: Values
+    arrival: Floats
+    latency: Floats
+    service: Floats
+    usual: Floats
+    shard_latency: Floats
+    backlog: Floats
     blind: tuple[int, ...] = ()
     problem: str = ""
 

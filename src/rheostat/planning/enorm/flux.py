@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.elastic.routing.balance import Assignment, Loads, imbalance, slot_loads
+from rheostat.arrays import Floats
+from rheostat.elastic.routing.balance import Assignment, imbalance, slot_loads
 from rheostat.errors import TopologyError
 
 Pick = Literal["biggest", "closest"]
@@ -63,7 +64,7 @@ class Flux:
         """Whether it is time for a round, if the last one was then."""
         return last is None or now - last >= self.period
 
-    def moves(self, routing: Sequence[int], loads: Loads, slots: int) -> tuple[Move, ...]:
+    def moves(self, routing: Sequence[int], loads: Floats, slots: int) -> tuple[Move, ...]:
         """One round: at most one shard leaves each of the more loaded half of the places."""
         where = np.asarray(routing, dtype=np.int64)
         totals = slot_loads(where, loads, slots)
@@ -73,7 +74,7 @@ class Flux:
         found = ((self._suitable(where, loads, totals, a, b), a, b) for a, b in pairs if totals[a] > enough)
         return tuple(Move(shard, a, b) for shard, a, b in found if shard is not None)
 
-    def balance(self, routing: Sequence[int], loads: Loads, slots: int, rounds: int | None = None) -> Assignment:
+    def balance(self, routing: Sequence[int], loads: Floats, slots: int, rounds: int | None = None) -> Assignment:
         """The routing after so many rounds over the same loads; with None, until no move is suitable.
 
         Every round makes the loads, sorted from the largest, smaller in the order of dictionaries. There are finitely
@@ -95,7 +96,7 @@ class Flux:
         return Assignment(tuple(where.tolist()), before, imbalance(totals), hot)
 
     def _suitable(
-        self, where: npt.NDArray[np.int64], loads: Loads, totals: Loads, source: int, target: int
+        self, where: npt.NDArray[np.int64], loads: Floats, totals: Floats, source: int, target: int
     ) -> int | None:
         mine = np.flatnonzero((where == source) & (loads > 0))
         mine = mine[totals[target] + loads[mine] < totals[source]]

@@ -11,7 +11,8 @@ from itertools import count
 
 import numpy as np
 
-from rheostat.elastic.routing.balance import Loads, slot_loads
+from rheostat.arrays import Floats
+from rheostat.elastic.routing.balance import slot_loads
 from rheostat.errors import TopologyError
 from rheostat.planning.enorm.attributes import Kind, shared
 from rheostat.planning.enorm.deployment import Deployment
@@ -170,7 +171,7 @@ def _repartition(deployment: Deployment, operation: RePartition) -> Deployment:
             f"component {operation.component!r}, partitioned by {by}, has {most:.0f} partitions at most and cannot use "
             f"{len(nodes)} nodes: name no more nodes than that, or migrate operators with fewer attributes out of it"
         )
-    loads: Loads = np.array(operation.loads if operation.loads is not None else [1.0] * len(before))
+    loads: Floats = np.array(operation.loads if operation.loads is not None else [1.0] * len(before))
     if len(loads) != len(before):
         raise TopologyError(
             f"component {operation.component!r} has {len(before)} shards, but {len(loads)} loads are given"

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
@@ -23,8 +24,6 @@ from rheostat.simulate.continuous.layout import fan_out, operators_of
 from rheostat.simulate.continuous.records import BINS, LATE, NOBODY, NODE, ROW, SHARD, SLOT, TOTALS, World
 from rheostat.simulate.job import Cluster, Costs, Job, Timing
 from rheostat.workloads.arrivals import Workload
-
-Values = npt.NDArray[np.float64]
 
 _LEAST_ROWS = 1 << 14
 
@@ -50,7 +49,7 @@ class Interval:
     offered: int
     admitted: int
     done: Mapping[str, npt.NDArray[np.int64]]
-    waited: Mapping[str, Values]
+    waited: Mapping[str, Floats]
     bins: npt.NDArray[np.int64]
     end_rows: int
     end_waited: float

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.simulate.continuous.records import NOBODY, OPERATOR
 from rheostat.simulate.job import Job
-
-Values = npt.NDArray[np.float64]
 
 
 def fan_out(job: Job) -> int:
@@ -28,11 +27,11 @@ def fan_out(job: Job) -> int:
     return sum(rows.values())
 
 
-def operators_of(job: Job, room: int) -> tuple[Any, npt.NDArray[np.int64], Values]:
+def operators_of(job: Job, room: int) -> tuple[Any, npt.NDArray[np.int64], Floats]:
     """Operators as records, whom they send to, and cumulated weights of shards."""
     found: Any = np.zeros(len(job.operators), dtype=OPERATOR)
     edges = job.edges()
-    weights: list[Values] = [np.zeros(0)]
+    weights: list[Floats] = [np.zeros(0)]
     shards = 0
     for place, operator in enumerate(job.operators):
         record = found[place]

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from rheostat.elastic.routing.balance import Loads, imbalance, slot_loads
+from rheostat.arrays import Floats
+from rheostat.elastic.routing.balance import imbalance, slot_loads
 from rheostat.elastic.routing.requests import Change, Reassign, Rebalance, Request, Rescale, apply
 from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.elastic.routing.table import check_slots
@@ -143,7 +144,7 @@ class Control:
             if self._balance is not None and not self.ahead:
                 self._keep_balanced(self._balance, {n: known.seconds for n, known in self.loads.items()}, "had")
 
-    def _keep_balanced(self, threshold: float, loads: Mapping[str, Loads], when: str) -> None:
+    def _keep_balanced(self, threshold: float, loads: Mapping[str, Floats], when: str) -> None:
         for name, seconds in loads.items():
             slots = max(self._routing[name]) + 1
             uneven = imbalance(slot_loads(self._routing[name], seconds, slots))

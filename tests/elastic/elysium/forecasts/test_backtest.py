@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.forecasts.backtest import backtest, choose, score
 from rheostat.elastic.elysium.forecasts.boosted import Boosted
 from rheostat.elastic.elysium.forecasts.network import PaperNetwork
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal
-from rheostat.elastic.elysium.forecasts.series import Origins, Series, Values, real_peaks
+from rheostat.elastic.elysium.forecasts.series import Origins, Series, real_peaks
 from rheostat.errors import TopologyError
 from rheostat.workloads.recorded import read
 
@@ -36,9 +37,9 @@ class Last:
         self.learned.append(len(history))
         return self
 
-    def peaks(self, series: Series, origins: Origins) -> Values:
+    def peaks(self, series: Series, origins: Origins) -> Floats:
         self.asked.extend(origins.tolist())
-        found: Values = self.factor * series.values[origins - 1]
+        found: Floats = self.factor * series.values[origins - 1]
         return found
 
 

@@ -13,7 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from rheostat.elastic.elysium.forecasts.series import Forecast, Forecaster, Series, Values, needs, real_peaks
+from rheostat.arrays import Floats
+from rheostat.elastic.elysium.forecasts.series import Forecast, Forecaster, Series, needs, real_peaks
 
 TOLERANCE = 0.1
 """A peak that was forecast more than this share too low counts as under-predicted."""
@@ -43,7 +44,7 @@ class Choice:
     scores: dict[str, Score]
 
 
-def score(forecast: Values, real: Values, quantile: float = 0.9) -> Score:
+def score(forecast: Floats, real: Floats, quantile: float = 0.9) -> Score:
     """How forecasts of peaks did against the real ones.
 
     >>> score(np.array([8.0, 12.0]), np.array([10.0, 10.0]), quantile=0.75)

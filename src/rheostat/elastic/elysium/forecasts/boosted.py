@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Origins, Series, Values, needs, real_peaks
+from rheostat.arrays import Floats
+from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Origins, Series, needs, real_peaks
 from rheostat.elastic.elysium.profiles.networks import evenly, one_thread
 
 LAGS = 12
@@ -69,15 +70,15 @@ class BoostedForecast:
     trees: Any
     horizon: int
 
-    def peaks(self, series: Series, origins: Origins) -> Values:
+    def peaks(self, series: Series, origins: Origins) -> Floats:
         """The quantile of the highest value of the horizon."""
         level, rows = features(series, origins, self.horizon)
         with one_thread():
-            ratio: Values = self.trees.predict(rows)
+            ratio: Floats = self.trees.predict(rows)
         return np.maximum(np.expm1(level + ratio), 0.0)
 
 
-def features(series: Series, origins: Origins, horizon: int) -> tuple[Values, Values]:
+def features(series: Series, origins: Origins, horizon: int) -> tuple[Floats, Floats]:
     """The level before every origin, and a row of what the trees see there.
 
     >>> level, rows = features(Series(np.expm1(np.arange(20.0))), np.array([15]), 2)
@@ -103,13 +104,13 @@ def features(series: Series, origins: Origins, horizon: int) -> tuple[Values, Va
     return level, np.column_stack([lags, *spans, *seasons, *calendar, level])
 
 
-def _back(logs: Values, origins: Origins, count: int) -> Values:
+def _back(logs: Floats, origins: Origins, count: int) -> Floats:
     """The last values before every origin; the first value of the series stands in where there are fewer."""
-    found: Values = logs[np.clip(origins[:, None] + np.arange(-count, 0), 0, max(len(logs) - 1, 0))]
+    found: Floats = logs[np.clip(origins[:, None] + np.arange(-count, 0), 0, max(len(logs) - 1, 0))]
     return found
 
 
-def _extreme(logs: Values, origins: Origins, span: int, choose: np.ufunc) -> Values:
+def _extreme(logs: Floats, origins: Origins, span: int, choose: np.ufunc) -> Floats:
     """The highest or lowest of the last ``span`` values before every origin."""
     padded = np.concatenate([np.full(span, logs[0]), logs])
     best, width = padded, 1
@@ -117,11 +118,11 @@ def _extreme(logs: Values, origins: Origins, span: int, choose: np.ufunc) -> Val
         best, width = choose(best[:-width], best[width:]), width * 2
     # Two windows whose width is a power of two cover the span.
     first = origins
-    found: Values = choose(best[first], best[first + span - width])
+    found: Floats = choose(best[first], best[first + span - width])
     return found
 
 
-def _season(logs: Values, level: Values, origins: Origins, horizon: int, length: int) -> Values:
+def _season(logs: Floats, level: Floats, origins: Origins, horizon: int, length: int) -> Floats:
     """The highest value of the same horizon one cycle earlier; the level where the series does not reach back."""
     if length <= horizon or len(logs) < length:
         return level

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Origins, Series, Values, needs
+from rheostat.arrays import Floats
+from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Origins, Series, needs
 from rheostat.elastic.elysium.profiles.networks import Network, train
 from rheostat.elastic.elysium.profiles.profile import TRAINED
 from rheostat.errors import TopologyError
@@ -74,17 +75,17 @@ class NetworkForecast:
     horizon: int
     error: float = 0.0
 
-    def paths(self, series: Series, origins: Origins) -> Values:
+    def paths(self, series: Series, origins: Origins) -> Floats:
         """One row per origin with the forecast of every value of the horizon, never below 0."""
         return np.maximum(self.network(inputs(series, origins, self.seen))[:, : self.horizon], 0.0)
 
-    def peaks(self, series: Series, origins: Origins) -> Values:
+    def peaks(self, series: Series, origins: Origins) -> Floats:
         """The highest value of each row."""
-        found: Values = self.paths(series, origins).max(axis=1)
+        found: Floats = self.paths(series, origins).max(axis=1)
         return found
 
 
-def inputs(series: Series, origins: Origins, seen: int) -> Values:
+def inputs(series: Series, origins: Origins, seen: int) -> Floats:
     """Day of the week, hour and minute of each origin, and the values before it, or the first where there are fewer.
 
     >>> inputs(Series(np.arange(5.0), start=3660.0), np.array([4]), seen=2)
@@ -93,10 +94,10 @@ def inputs(series: Series, origins: Origins, seen: int) -> Values:
     time = series.times(origins)
     calendar = np.column_stack([_weekday(time), time % DAY // 3600, time % 3600 // 60])
     positions = np.maximum(origins[:, None] + np.arange(-seen, 0), 0)
-    found: Values = np.concatenate([calendar, series.values[positions]], axis=1)
+    found: Floats = np.concatenate([calendar, series.values[positions]], axis=1)
     return found
 
 
-def _weekday(time: Values) -> Values:
+def _weekday(time: Floats) -> Floats:
     """0 for Monday; 1970 began on a Thursday."""
     return (time % WEEK // DAY + 3) % 7

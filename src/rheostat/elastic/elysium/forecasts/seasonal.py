@@ -15,7 +15,8 @@ from itertools import product
 import numpy as np
 from scipy.signal import lfilter
 
-from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Origins, Series, Values, needs, real_peaks
+from rheostat.arrays import Floats
+from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Origins, Series, needs, real_peaks
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Seasonal:
         needs(history, horizon + 20, "seasonal smoothing")
         origins = np.arange(len(history) // 3, len(history) - horizon + 1)
         real = np.log1p(real_peaks(history, origins, horizon))
-        best: tuple[float, Smoothing, Values] | None = None
+        best: tuple[float, Smoothing, Floats] | None = None
         for smoothing in self._candidates(history):
             missed = real - _log_peaks(history, origins, horizon, smoothing)
             error = float(np.abs(missed).mean())
@@ -87,13 +88,13 @@ class SeasonalForecast:
     margin: float
     horizon: int
 
-    def peaks(self, series: Series, origins: Origins) -> Values:
+    def peaks(self, series: Series, origins: Origins) -> Floats:
         """The highest value of the horizon, with the margin."""
         logs = _log_peaks(series, origins, self.horizon, self.smoothing)
         return np.maximum(np.expm1(logs + self.margin), 0.0)
 
 
-def _log_peaks(series: Series, origins: Origins, horizon: int, smoothing: Smoothing) -> Values:
+def _log_peaks(series: Series, origins: Origins, horizon: int, smoothing: Smoothing) -> Floats:
     """The highest forecast of log(1 + value), by origin."""
     logs = np.log1p(series.values)
     length = series.cycle(smoothing.cycle) if smoothing.cycle else 0
@@ -113,11 +114,11 @@ def _log_peaks(series: Series, origins: Origins, horizon: int, smoothing: Smooth
     fading = smoothing.fading ** (ahead + 1)
     seasonal = expected + deviation[last][:, None] * fading
     paths = np.where(np.isnan(expected), absolute[last][:, None], seasonal)
-    found: Values = np.where(origins > 0, paths.max(axis=1), 0.0)
+    found: Floats = np.where(origins > 0, paths.max(axis=1), 0.0)
     return found
 
 
-def _along_cycles(values: Values, length: int, weight: float) -> Values:
+def _along_cycles(values: Floats, length: int, weight: float) -> Floats:
     """Exponentially smoothed over the same phase of one cycle after the other."""
     found = values.copy()
     for start in range(length, len(values), length):
@@ -127,10 +128,10 @@ def _along_cycles(values: Values, length: int, weight: float) -> Values:
     return found
 
 
-def _smoothed(values: Values, weight: float) -> Values:
+def _smoothed(values: Floats, weight: float) -> Floats:
     """Exponentially smoothed along time, beginning with the first value."""
     if not len(values):
         return values
     found, _ = lfilter([weight], [1.0, weight - 1.0], values, zi=[(1 - weight) * values[0]])
-    result: Values = found
+    result: Floats = found
     return result

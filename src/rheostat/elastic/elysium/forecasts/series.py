@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.errors import TopologyError
 
-Values = npt.NDArray[np.float64]
 Origins = npt.NDArray[np.intp]
 """Moments at which a forecast is made: at origin i the first i values are known and nothing else."""
 
@@ -27,7 +27,7 @@ class Series:
         step: seconds from one value to the next.
     """
 
-    values: Values
+    values: Floats
     start: float = 0.0
     step: float = 60.0
 
@@ -38,7 +38,7 @@ class Series:
     def __len__(self) -> int:
         return len(self.values)
 
-    def times(self, positions: Origins) -> Values:
+    def times(self, positions: Origins) -> Floats:
         """Seconds since 1970 of the values at these positions, which may lie in the future."""
         return self.start + self.step * positions.astype(np.float64)
 
@@ -73,7 +73,7 @@ class Series:
 class Forecast(Protocol):
     """A forecaster that has seen some history."""
 
-    def peaks(self, series: Series, origins: Origins) -> Values:
+    def peaks(self, series: Series, origins: Origins) -> Floats:
         """For every origin the highest value expected among the next ``horizon`` ones.
 
         Nothing at or behind an origin changes the forecast that is made there.
@@ -91,7 +91,7 @@ class Forecaster(Protocol):
         """A forecast of the highest of the next ``horizon`` values, learned from the whole history given."""
 
 
-def real_peaks(series: Series, origins: Origins, horizon: int) -> Values:
+def real_peaks(series: Series, origins: Origins, horizon: int) -> Floats:
     """What the highest of the next values really was; the origins must leave ``horizon`` values behind them.
 
     >>> real_peaks(Series(np.array([1.0, 5.0, 2.0, 3.0])), np.array([0, 2]), 2)
@@ -100,7 +100,7 @@ def real_peaks(series: Series, origins: Origins, horizon: int) -> Values:
     if len(origins) and (int(origins.min()) < 0 or int(origins.max()) + horizon > len(series)):
         raise TopologyError(f"origins {origins.min()} to {origins.max()} leave no {horizon} of {len(series)} values")
     windows = np.lib.stride_tricks.sliding_window_view(series.values, horizon)
-    found: Values = windows[origins].max(axis=1)
+    found: Floats = windows[origins].max(axis=1)
     return found
 
 

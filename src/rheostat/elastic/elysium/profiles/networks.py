@@ -20,7 +20,7 @@ from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPRegressor
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from rheostat.elastic.elysium.profiles.samples import Values
+from rheostat.arrays import Floats
 from rheostat.errors import TopologyError
 
 PENALTIES = (1e-6, 1e-4)
@@ -31,11 +31,11 @@ PENALTIES = (1e-6, 1e-4)
 class Scale:
     """Min-max scaling of columns to [0, 1]; a column that never changes becomes 0."""
 
-    low: Values
-    span: Values
+    low: Floats
+    span: Floats
 
     @classmethod
-    def of(cls, columns: Values) -> Scale:
+    def of(cls, columns: Floats) -> Scale:
         """The scale of what is there.
 
         >>> Scale.of(np.array([[1.0, 5.0], [3.0, 5.0]])).forward(np.array([[2.0, 5.0]]))
@@ -45,11 +45,11 @@ class Scale:
         span = columns.max(axis=0) - low
         return cls(low, np.where(span > 0, span, 1.0))
 
-    def forward(self, columns: Values) -> Values:
+    def forward(self, columns: Floats) -> Floats:
         """Into [0, 1], for what lies within the range that was seen."""
         return (columns - self.low) / self.span
 
-    def back(self, columns: Values) -> Values:
+    def back(self, columns: Floats) -> Floats:
         """Out of [0, 1]."""
         return columns * self.span + self.low
 
@@ -67,14 +67,14 @@ class Network:
 
     inputs: Scale
     outputs: Scale
-    hidden: Values
-    hidden_bias: Values
-    output: Values
-    output_bias: Values
+    hidden: Floats
+    hidden_bias: Floats
+    output: Floats
+    output_bias: Floats
     error: float = 0.0
     penalty: float = 0.0
 
-    def __call__(self, rows: Values) -> Values:
+    def __call__(self, rows: Floats) -> Floats:
         """Outputs for rows of inputs."""
         layer = np.tanh(self.inputs.forward(rows) @ self.hidden + self.hidden_bias)
         return self.outputs.back(layer @ self.output + self.output_bias)
@@ -114,8 +114,8 @@ _ARRAYS = ("hidden", "hidden_bias", "output", "output_bias")
 
 
 def train(
-    inputs: Values,
-    outputs: Values,
+    inputs: Floats,
+    outputs: Floats,
     hidden: int,
     seed: int,
     folds: int = 10,
@@ -179,7 +179,7 @@ class Settings:
     tolerance: float
 
 
-def _fit(x: Values, y: Values, settings: Settings) -> MLPRegressor:
+def _fit(x: Floats, y: Floats, settings: Settings) -> MLPRegressor:
     # L-BFGS stops by itself, when the gradient or the gain is small, long before these limits: no warning to silence.
     network = MLPRegressor(
         hidden_layer_sizes=(settings.hidden,),
@@ -194,13 +194,13 @@ def _fit(x: Values, y: Values, settings: Settings) -> MLPRegressor:
     return network.fit(x, y if y.shape[1] > 1 else y[:, 0])
 
 
-def _weights(fitted: MLPRegressor, spread: float) -> tuple[Values, Values, Values, Values]:
+def _weights(fitted: MLPRegressor, spread: float) -> tuple[Floats, Floats, Floats, Floats]:
     """The weights, for outputs that were divided by their spread in training."""
     (hidden, output), (hidden_bias, output_bias) = fitted.coefs_, fitted.intercepts_
     return hidden, hidden_bias, output * spread, output_bias * spread
 
 
-def _validated(x: Values, y: Values, folds: int, settings: Settings) -> float:
+def _validated(x: Floats, y: Floats, folds: int, settings: Settings) -> float:
     """Root mean square error on the parts held back; the parts are stretches of time, not single rows."""
     errors = []
     for kept, held in KFold(min(folds, len(x) // 2)).split(x):

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rheostat.arrays import Floats
 from rheostat.elastic.elysium.profiles.networks import Network, train
-from rheostat.elastic.elysium.profiles.samples import Uses, Values
+from rheostat.elastic.elysium.profiles.samples import Uses
 from rheostat.errors import TopologyError
 
-Profile = Callable[[Values], Values]
+Profile = Callable[[Floats], Floats]
 """Vectorised: a use for every value given, never below 0."""
 
 HIDDEN = 3
@@ -37,7 +38,7 @@ class Line:
     base: float
     slope: float
 
-    def __call__(self, given: Values) -> Values:
+    def __call__(self, given: Floats) -> Floats:
         """What is used."""
         return np.maximum(self.base + self.slope * np.asarray(given, dtype=np.float64), 0.0)
 
@@ -70,7 +71,7 @@ class Learned:
     beyond: bool
     error: float
 
-    def __call__(self, given: Values) -> Values:
+    def __call__(self, given: Floats) -> Floats:
         """What is used."""
         asked = np.asarray(given, dtype=np.float64)
         if not self.beyond:
@@ -80,8 +81,8 @@ class Learned:
         inside = self._of(np.minimum(asked, self.highest))
         return np.maximum(inside + slope * np.maximum(asked - self.highest, 0.0), 0.0)
 
-    def _of(self, given: Values) -> Values:
-        found: Values = self.network(given.reshape(-1, 1)).reshape(given.shape)
+    def _of(self, given: Floats) -> Floats:
+        found: Floats = self.network(given.reshape(-1, 1)).reshape(given.shape)
         return found
 
 
@@ -113,7 +114,7 @@ def per_row(uses: Uses) -> float:
     return float(uses.used.sum() / uses.given.sum())
 
 
-def relative_error(estimated: Values, real: Values) -> float:
+def relative_error(estimated: Floats, real: Floats) -> float:
     """Mean of |estimated - real| / real; readings of nothing are left out.
 
     >>> relative_error(np.array([1.1, 2.0, 5.0]), np.array([1.0, 2.0, 0.0]))

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from rheostat.arrays import Floats
 from rheostat.errors import TopologyError
 
-Values = npt.NDArray[np.float64]
 Stream = tuple[str, str]
 """The operator that sends, and the one that receives."""
 
@@ -29,10 +28,10 @@ class Traffic:
         rates: summed over the slots of both operators.
     """
 
-    times: Values
+    times: Floats
     upstream: tuple[str, ...]
     downstream: tuple[str, ...]
-    rates: Values
+    rates: Floats
 
     @classmethod
     def of(cls, *records: tuple[float, str, str, float | None]) -> Traffic:
@@ -60,8 +59,8 @@ class Uses:
     slots used together, and what the node used.
     """
 
-    given: Values
-    used: Values
+    given: Floats
+    used: Floats
 
     def __post_init__(self) -> None:
         if self.given.shape != self.used.shape or self.given.ndim != 1:
@@ -71,7 +70,7 @@ class Uses:
             )
 
     @classmethod
-    def of(cls, given: Sequence[float] | Values, used: Sequence[float] | Values) -> Uses:
+    def of(cls, given: Sequence[float] | Floats, used: Sequence[float] | Floats) -> Uses:
         """From two sequences of numbers; readings that are not finite are left out.
 
         >>> Uses.of([1, 2, float("nan")], [10, 20, 30]).used

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rheostat.elastic.elysium.profiles.samples import INPUT, Stream, Traffic, Values
+from rheostat.arrays import Floats
+from rheostat.elastic.elysium.profiles.samples import INPUT, Stream, Traffic
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def selectivities(traffic: Traffic) -> Mapping[Stream, Selectivity]:
         arriving = received[number[upstream], position[chosen]]
         useful = arriving > 0
         if useful.any():
-            ratios: Values = traffic.rates[chosen][useful] / arriving[useful]
+            ratios: Floats = traffic.rates[chosen][useful] / arriving[useful]
             found[upstream, downstream] = Selectivity(float(ratios.mean()), float(ratios.std()), len(ratios))
     return found
 
