@@ -2,48 +2,87 @@
 
 >>> import rheostat as rh
 >>> topology = rh.Topology("lending")
+
+Names are loaded when they are first used, so ``import rheostat`` itself loads neither PySpark nor Polars.
 """
 
-from rheostat.elastic.routing.requests import Change
-from rheostat.errors import (
-    CheckpointError,
-    CheckpointInUseError,
-    OperatorError,
-    RheostatError,
-    SetupError,
-    TopologyError,
-)
-from rheostat.spark.progress import Progress
-from rheostat.spark.query import Query, Status
-from rheostat.spark.session import session
-from rheostat.spark.topology import AVAILABLE_NOW, Topology
-from rheostat.topology import sinks
-from rheostat.topology.aggregates import (
-    aggregate,
-    approx_distinct,
-    count,
-    first,
-    last,
-    max,
-    mean,
-    min,
-    quantiles,
-    stddev,
-    sum,
-    top_k,
-    variance,
-)
-from rheostat.topology.processors import Context, KeyProcessor, list_of, ordered_map, value
-from rheostat.topology.stream import Stream
-from rheostat.windows.window import Window, hopping, sliding, tumbling
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rheostat.elastic import policies
+    from rheostat.elastic import posg as groupings
+    from rheostat.elastic.routing.requests import Change
+    from rheostat.errors import (
+        CheckpointError,
+        CheckpointInUseError,
+        ConfigurationError,
+        OperatorError,
+        RheostatError,
+        SetupError,
+        TopologyError,
+    )
+    from rheostat.planning import enorm
+    from rheostat.spark.progress import Progress
+    from rheostat.spark.query import Query, Status
+    from rheostat.spark.session import session
+    from rheostat.spark.topology import AVAILABLE_NOW, Topology
+    from rheostat.topology import sinks
+    from rheostat.topology.aggregates import (
+        aggregate,
+        approx_distinct,
+        count,
+        first,
+        last,
+        max,
+        mean,
+        min,
+        quantiles,
+        stddev,
+        sum,
+        top_k,
+        variance,
+    )
+    from rheostat.topology.processors import Context, KeyProcessor, list_of, ordered_map, value
+    from rheostat.topology.stream import Stream
+    from rheostat.windows.window import Window, hopping, sliding, tumbling
 
 __version__ = "0.1.0"
+
+_MODULES = {
+    "policies": "rheostat.elastic.policies",
+    "groupings": "rheostat.elastic.posg",
+    "enorm": "rheostat.planning.enorm",
+    "sinks": "rheostat.topology.sinks",
+}
+"""Public names that are modules."""
+
+_HOMES = {
+    "rheostat.elastic.routing.requests": "Change",
+    "rheostat.errors": "CheckpointError CheckpointInUseError ConfigurationError OperatorError RheostatError "
+    "SetupError TopologyError",
+    "rheostat.spark.progress": "Progress",
+    "rheostat.spark.query": "Query Status",
+    "rheostat.spark.session": "session",
+    "rheostat.spark.topology": "AVAILABLE_NOW Topology",
+    "rheostat.topology.aggregates": "aggregate approx_distinct count first last max mean min quantiles stddev "
+    "sum top_k variance",
+    "rheostat.topology.processors": "Context KeyProcessor list_of ordered_map value",
+    "rheostat.topology.stream": "Stream",
+    "rheostat.windows.window": "Window hopping sliding tumbling",
+}
+"""The module that defines each of the other public names; the same as the imports above, which a test checks."""
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "AVAILABLE_NOW",
     "Change",
     "CheckpointError",
     "CheckpointInUseError",
+    "ConfigurationError",
     "Context",
     "KeyProcessor",
     "OperatorError",
@@ -59,7 +98,9 @@ __all__ = [
     "aggregate",
     "approx_distinct",
     "count",
+    "enorm",
     "first",
+    "groupings",
     "hopping",
     "last",
     "list_of",
@@ -67,6 +108,7 @@ __all__ = [
     "mean",
     "min",
     "ordered_map",
+    "policies",
     "quantiles",
     "session",
     "sinks",
@@ -78,3 +120,18 @@ __all__ = [
     "value",
     "variance",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        found: Any = import_module(_MODULES[name])
+    elif name in _HOME_OF:
+        found = getattr(import_module(_HOME_OF[name]), name)
+    else:
+        raise AttributeError(f"module 'rheostat' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
