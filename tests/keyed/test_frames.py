@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from rheostat.errors import OperatorError
-from rheostat.keyed.layout import DEAD, TIMERS, TOUCHED
+from rheostat.keyed.keyed_layout import DEAD, TIMERS, TOUCHED
 from tests.keyed.builders import Run, alike, failed, operator, spread
 
 Frames = tuple[Any, ...]

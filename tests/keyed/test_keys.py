@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sortedcontainers import SortedDict
 
-from rheostat.keyed.layout import TOUCHED
+from rheostat.keyed.keyed_layout import TOUCHED
 from rheostat.topology.processors import Context, KeyProcessor, list_of, ordered_map, value
 from tests.keyed.builders import Row, Run, alike, operator, spread
 

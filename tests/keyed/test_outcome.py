@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.keyed.layout import KeyedLayout, layout_of
-from rheostat.keyed.outcome import typed, typed_rows
+from rheostat.keyed.call_result import cast_frame, cast_rows
+from rheostat.keyed.keyed_layout import KeyedLayout, layout_of
 from rheostat.types import arrow_type
 from rheostat.windows.partials import Column
 from tests.keyed.builders import failed, operator
@@ -43,32 +43,32 @@ def test_values_of_every_type_come_through_both_ways(data: st.DataObject) -> Non
     types = data.draw(st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=4))
     columns = [Column(f"c{i}", t) for i, t in enumerate(types)]
     rows = data.draw(st.lists(st.tuples(*(st.none() | VALUES[t] for t in types)), max_size=4))
-    table = typed_rows("op", "a row", rows, columns)
+    table = cast_rows("op", "a row", rows, columns)
     assert [tuple(r.values()) for r in table.to_pylist()] == rows
     assert table.schema.types == [arrow_type(t) for t in types]
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
-    again = typed("op", "the output", frame, columns)
+    again = cast_frame("op", "the output", frame, columns)
     assert again.schema == pa.schema([(c.name, arrow_type(c.type)) for c in columns])
     assert again.to_pylist() == table.to_pylist()
 
 
 def test_a_frame_is_put_in_order_and_cast() -> None:
     frame = pl.DataFrame({"b": ["x"], "more": [0], "a": [1]}, schema={"b": pl.String, "more": pl.Int8, "a": pl.Int64})
-    table = typed("op", "the output", frame, PAIR)
+    table = cast_frame("op", "the output", frame, PAIR)
     assert table.to_pylist() == [{"a": 1, "b": "x"}]
     assert table.schema.types == [pa.int32(), pa.string()]
 
 
 def test_a_column_of_nothing_but_nulls_fits_every_type() -> None:
-    table = typed("op", "the output", pl.DataFrame({"a": [None], "b": [None]}), PAIR)
+    table = cast_frame("op", "the output", pl.DataFrame({"a": [None], "b": [None]}), PAIR)
     assert table.schema.types == [pa.int32(), pa.string()]
 
 
 @pytest.mark.parametrize("value", ["x", 2**40, 1.5, [1], {"a": 1}])
 def test_a_frame_with_a_value_that_would_change_is_refused(value: Any) -> None:
     with failed("the output: column 'a' is not int"):
-        typed("op", "the output", pl.DataFrame({"a": [value], "b": ["x"]}), PAIR)
+        cast_frame("op", "the output", pl.DataFrame({"a": [value], "b": ["x"]}), PAIR)
 
 
 @pytest.mark.parametrize(
@@ -86,21 +86,21 @@ def test_a_frame_with_a_value_that_would_change_is_refused(value: Any) -> None:
 )
 def test_a_row_with_a_value_that_would_change_is_refused(value: Any) -> None:
     with failed("a row: column 'a' is not int"):
-        typed_rows("op", "a row", [(value, "x")], PAIR)
+        cast_rows("op", "a row", [(value, "x")], PAIR)
 
 
 def test_a_missing_column_is_named() -> None:
     with failed("the output has no column 'b'; declared are a, b"):
-        typed("op", "the output", pl.DataFrame({"a": [1]}), PAIR)
+        cast_frame("op", "the output", pl.DataFrame({"a": [1]}), PAIR)
 
 
 def test_rows_may_be_mappings() -> None:
     rows = [{"b": "x", "a": 1}, {"a": 2}]
-    assert typed_rows("op", "a row", rows, PAIR).to_pylist() == [{"a": 1, "b": "x"}, {"a": 2, "b": None}]
+    assert cast_rows("op", "a row", rows, PAIR).to_pylist() == [{"a": 1, "b": "x"}, {"a": 2, "b": None}]
 
 
 def test_no_rows_are_an_empty_table_of_the_types() -> None:
-    table = typed_rows("op", "a row", [], PAIR)
+    table = cast_rows("op", "a row", [], PAIR)
     assert len(table) == 0
     assert table.schema.types == [pa.int32(), pa.string()]
 
@@ -113,21 +113,21 @@ def test_no_rows_are_an_empty_table_of_the_types() -> None:
     ],
 )
 def test_tuples_and_dicts_may_be_mixed(rows: Any) -> None:
-    assert typed_rows("op", "a row", rows, PAIR).to_pylist() == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+    assert cast_rows("op", "a row", rows, PAIR).to_pylist() == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
 
 
 def test_any_mapping_is_a_row() -> None:
-    assert typed_rows("op", "a row", [MappingProxyType({"a": 1, "b": "x"})], PAIR).to_pylist() == [{"a": 1, "b": "x"}]
+    assert cast_rows("op", "a row", [MappingProxyType({"a": 1, "b": "x"})], PAIR).to_pylist() == [{"a": 1, "b": "x"}]
 
 
 def test_a_row_that_is_none_names_the_operator() -> None:
     with failed("a row None does not fit"):
-        typed_rows("op", "a row", [{"a": 1}, None], PAIR)
+        cast_rows("op", "a row", [{"a": 1}, None], PAIR)
 
 
 def test_text_that_is_no_text_names_the_operator() -> None:
     with failed("a row: column 'b' is not string"):
-        typed_rows("op", "a row", [(1, "\ud800")], PAIR)
+        cast_rows("op", "a row", [(1, "\ud800")], PAIR)
 
 
 def test_the_layout_keeps_keys_and_fields_apart() -> None:

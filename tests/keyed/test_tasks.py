@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rheostat.keyed.layout import TOUCHED, layout_of
-from rheostat.keyed.outcome import Outcome
+from rheostat.keyed.call_result import CallResult
+from rheostat.keyed.keyed_layout import TOUCHED, layout_of
 from rheostat.planning.feeds import Feed
 from rheostat.planning.physical import KeyedTable
-from rheostat.spark.stage.specs import KeyedSpec, PartReport, StageSpec
-from rheostat.spark.tasks.keyed import _touched, _typed, call_timers, take_rows
+from rheostat.spark.stage.specs import KeyedTableSpec, PartReport, StageSpec
+from rheostat.spark.tasks.keyed_task import _touched, _typed, call_timers, take_rows
 from rheostat.state.files import Folder
 from rheostat.state.keyed_table import KeyedReader
 from rheostat.state.segments import Segment
@@ -74,7 +74,7 @@ class Slot:
         arrays = [pa.array([r[i] for r in filled], type=arrow_type(t)) for i, t in enumerate(columns.values())]
         arrived = pa.table(arrays, names=list(feed.wire)) if rows else None
         gone = tuple(self.segments) if fold else ()
-        given = KeyedSpec(self._table, self.folder, tuple(self.segments), gone, self.watermark, now=now)
+        given = KeyedTableSpec(self._table, self.folder, tuple(self.segments), gone, self.watermark, now=now)
         report = PartReport("by word", 0)
         take_rows(self._stage(given, [feed]), given, 0, arrived, report)
         self.segments = [s for s in self.segments if s not in gone]
@@ -82,7 +82,7 @@ class Slot:
 
     def close(self, until: int, now: int | None = None) -> PartReport:
         """Move the watermark."""
-        given = KeyedSpec(self._table, self.folder, tuple(self.segments), (), self.watermark, until, now)
+        given = KeyedTableSpec(self._table, self.folder, tuple(self.segments), (), self.watermark, until, now)
         report = PartReport("by word", 0)
         call_timers(self._stage(given, []), given, 0, report)
         self.watermark = until
@@ -99,7 +99,7 @@ class Slot:
             tuple(row.values()) for r in report.results for row in pq.read_table(self.staging.path(r.file)).to_pylist()
         ]
 
-    def _stage(self, given: KeyedSpec, feeds: Sequence[Feed]) -> StageSpec:
+    def _stage(self, given: KeyedTableSpec, feeds: Sequence[Feed]) -> StageSpec:
         routing = {"by word": (0,) * len(ALL)}
         return StageSpec(
             self.epoch, (("by word", 0),), routing, {}, {"by word": (given,)}, tuple(feeds), {"op": self.staging}
@@ -222,9 +222,9 @@ def test_streams_with_and_without_event_time_meet() -> None:
         "timeless": pl.DataFrame({"hash": [1], "max_time": [None]}, schema={"hash": pl.Int64, "max_time": pl.Int64}),
         "timed": pl.DataFrame({"hash": [1], "max_time": [90]}),
     }
-    assert _touched(Outcome(None, state), state, 5, rows).state[TOUCHED].to_list() == [90]
+    assert _touched(CallResult(None, state), state, 5, rows).state[TOUCHED].to_list() == [90]
     older = state.with_columns(pl.lit(100, dtype=pl.Int64).alias(TOUCHED))
-    assert _touched(Outcome(None, state), older, 5, rows).state[TOUCHED].to_list() == [100]
+    assert _touched(CallResult(None, state), older, 5, rows).state[TOUCHED].to_list() == [100]
 
 
 def test_timestamps_come_in_the_zone_of_the_session() -> None:

@@ -17,14 +17,14 @@ from rheostat.planning.enorm.migration import Strategy
 from rheostat.planning.enorm.splitting import Form
 from rheostat.windows.close import close
 from rheostat.windows.consolidation import plan_consolidation
-from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column, Total
 from rheostat.windows.window import Window
+from rheostat.windows.window_layout import HASH, WindowLayout
 from tests.windows.builders import containing, window_sets
 
 SHARDS, PLACES = 4, 3
 INSTANT, SMOOTH, DISRUPTIVE = Strategy
-LAYOUT = Layout((Column("k.key", "bigint"),), (ROW_COUNT, Total("sum(x)", "bigint", "")))
+LAYOUT = WindowLayout((Column("k.key", "bigint"),), (ROW_COUNT, Total("sum(x)", "bigint", "")))
 
 
 @st.composite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rheostat.keyed.layout import KeyedLayout
+from rheostat.keyed.keyed_layout import KeyedLayout
 from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, passes, plan_feeds
 from rheostat.planning.physical import PhysicalPlan, plan_physical
 from rheostat.planning.view import as_mermaid, as_text

@@ -12,10 +12,10 @@ from rheostat.state.files import Folder
 from rheostat.state.manifest import Manifest
 from rheostat.state.segments import Segment
 from rheostat.state.window_table import write_rows
-from rheostat.windows.layout import GRANULE, HASH, START, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column
+from rheostat.windows.window_layout import GRANULE, HASH, START, WindowLayout
 
-LAYOUT = Layout((Column("k.key", "string"),), (ROW_COUNT,))
+LAYOUT = WindowLayout((Column("k.key", "string"),), (ROW_COUNT,))
 SHARDS = 16
 
 Row = tuple[int, int, int, str, int]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rheostat.planning import compatibility
-from rheostat.planning.physical import Table, plan_physical
+from rheostat.planning.physical import WindowTable, plan_physical
 from rheostat.planning.results import finish
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
@@ -18,10 +18,10 @@ from rheostat.state.window_table import TableReader, write_rows
 from rheostat.topology import aggregates as rh
 from rheostat.topology.aggregates import Aggregate
 from rheostat.topology.graph import Graph
-from rheostat.windows.close import Closed, close
-from rheostat.windows.layout import GRANULE, HASH, START
+from rheostat.windows.close import ClosedGranule, close
 from rheostat.windows.refresh import refresh
 from rheostat.windows.window import tumbling
+from rheostat.windows.window_layout import GRANULE, HASH, START
 from tests.topology.builders import loans
 
 MINUTE = 60_000_000
@@ -50,7 +50,7 @@ def topology(aggregates: dict[str, Aggregate], emit: str) -> Graph:
     return stream.graph
 
 
-def tables(change: str, emit: str) -> tuple[Table, Table]:
+def tables(change: str, emit: str) -> tuple[WindowTable, WindowTable]:
     """The table before and after the restart, which is allowed."""
     before, after = topology(OLD, emit), topology(NEW[change], emit)
     old = plan_physical(before)
@@ -60,7 +60,7 @@ def tables(change: str, emit: str) -> tuple[Table, Table]:
     return old.tables["a"], new.tables["a"]
 
 
-def written(folder: Folder, table: Table, epoch: int, panes: list[int]) -> Segment:
+def written(folder: Folder, table: WindowTable, epoch: int, panes: list[int]) -> Segment:
     """A segment with one row for every pane."""
     row = {HASH: 1, "k.area": "x", **{c.name: 1 for c in table.layout.columns if c.name.startswith("p.")}}
     frame = pl.DataFrame([{START: pane * MINUTE, **row} for pane in panes])
@@ -70,7 +70,7 @@ def written(folder: Folder, table: Table, epoch: int, panes: list[int]) -> Segme
     return segment
 
 
-def results(table: Table, closed: list[Closed]) -> list[tuple[object, ...]]:
+def results(table: WindowTable, closed: list[ClosedGranule]) -> list[tuple[object, ...]]:
     windows = {i: g.window for i, g in enumerate(table.plan.granules)}
     finished = finish(table.outputs[0], windows, {"area": "string"}, closed)
     assert isinstance(finished, pa.Table)

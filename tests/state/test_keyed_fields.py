@@ -11,13 +11,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from rheostat.keyed.layout import DEAD, TIMERS, TOUCHED, KeyedLayout
+from rheostat.keyed.keyed_layout import DEAD, TIMERS, TOUCHED, KeyedLayout
 from rheostat.state.files import Folder
 from rheostat.state.keyed_table import KeyedReader, write_keys
 from rheostat.state.segments import Segment
 from rheostat.state.window_table import arrow_schema
-from rheostat.windows.layout import HASH
 from rheostat.windows.partials import Column
+from rheostat.windows.window_layout import HASH
 from tests.state.builders import SHARDS
 
 ALL = np.ones(SHARDS, dtype=np.bool_)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.routing.table import owned
-from rheostat.keyed.layout import DEAD, TIMERS
+from rheostat.keyed.keyed_layout import DEAD, TIMERS
 from rheostat.state.files import Folder
 from rheostat.state.keyed_table import KeyedReader, write_keys
 from tests.state.builders import SHARDS

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from rheostat.elastic.routing.table import even_routing, owned
-from rheostat.keyed.layout import TIMERS
+from rheostat.keyed.keyed_layout import TIMERS
 from rheostat.state import compaction
 from rheostat.state.checkpoint import Checkpoint
 from rheostat.state.compaction import choose_newest

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.windows.consolidation import PANE, ConsolidationPlan, plan_consolidation
-from rheostat.windows.lateness import Placement, place
+from rheostat.windows.lateness import PanePlacement, place
 from rheostat.windows.window import Window
 from tests.windows.builders import aligned, containing, needed_until, plans
 
 
-def expected(plan: ConsolidationPlan, pane: int, watermark: int) -> Placement:
+def expected(plan: ConsolidationPlan, pane: int, watermark: int) -> PanePlacement:
     """The definition: look at every instance around the pane."""
     ends = [s + g.window.size for g in plan.granules if g.requested for s in containing(g.window, pane)]
     late = any(end <= watermark for end in ends)
@@ -24,7 +24,7 @@ def expected(plan: ConsolidationPlan, pane: int, watermark: int) -> Placement:
             put_together = start + granule.window.size <= watermark
             if read and (number == PANE or (granule.stored and put_together)):
                 homes.append((number, start))
-    return Placement(late, dropped, tuple(homes))
+    return PanePlacement(late, dropped, tuple(homes))
 
 
 @settings(max_examples=100, deadline=None)
@@ -39,7 +39,7 @@ def test_placement_is_what_the_definition_says(plan: ConsolidationPlan, origin: 
 @given(plans(), st.integers(-50, 50))
 def test_before_the_first_watermark_nothing_is_late(plan: ConsolidationPlan, origin: int) -> None:
     pane = plan.pane.latest_start(origin)
-    assert place(plan, pane, None) == Placement(late=False, dropped=False, homes=((PANE, pane),))
+    assert place(plan, pane, None) == PanePlacement(late=False, dropped=False, homes=((PANE, pane),))
 
 
 @settings(max_examples=60, deadline=None)
@@ -69,9 +69,9 @@ def test_a_row_that_no_window_has_missed_yet_goes_into_a_helper_that_is_put_toge
     pane, watermark = 1, 4  # windows end at 1 and at 5
     closed = [(i, s) for i, w in helpers.items() for s in containing(w, pane) if s + w.size <= watermark]
     assert closed
-    assert place(plan, pane, watermark) == Placement(late=False, dropped=False, homes=((PANE, pane), *closed))
+    assert place(plan, pane, watermark) == PanePlacement(late=False, dropped=False, homes=((PANE, pane), *closed))
 
 
 def test_a_row_between_windows_is_neither_late_nor_dropped() -> None:
     plan = plan_consolidation([Window(1, 5)])
-    assert place(plan, 3, watermark=100) == Placement(late=False, dropped=False, homes=())
+    assert place(plan, 3, watermark=100) == PanePlacement(late=False, dropped=False, homes=())

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column, Extreme, Total
+from rheostat.windows.window_layout import HASH, WindowLayout
 
 KEYS = (Column("k.area", "string"), Column("k.grade", "bigint"))
 TOTAL = Total("sum(x)", "bigint", "")
-LAYOUT = Layout(KEYS, (ROW_COUNT, TOTAL))
+LAYOUT = WindowLayout(KEYS, (ROW_COUNT, TOTAL))
 SUM = TOTAL.columns[0].name
 SCHEMA = {"start": pl.Int64, HASH: pl.Int64, "k.area": pl.String, "k.grade": pl.Int64, ROWS: pl.Int64, SUM: pl.Int64}
 
@@ -71,7 +71,7 @@ def test_within_keeps_groups_apart(rows: list[Row]) -> None:
 
 
 def test_a_table_without_keys_merges_to_one_row() -> None:
-    layout = Layout((), (ROW_COUNT,))
+    layout = WindowLayout((), (ROW_COUNT,))
     parts = pl.DataFrame({HASH: [0, 0], ROWS: [2, 3]})
     assert layout.merge(parts).rows() == [(0, 5)]
 
@@ -90,7 +90,7 @@ def test_concat_takes_the_tables_columns_only_and_in_order() -> None:
 
 
 def test_columns_are_hash_keys_and_partials() -> None:
-    layout = Layout(KEYS, (ROW_COUNT, Extreme("max", "x", "double")))
+    layout = WindowLayout(KEYS, (ROW_COUNT, Extreme("max", "x", "double")))
     assert [(c.name, c.type) for c in layout.columns] == [
         (HASH, "bigint"),
         ("k.area", "string"),
@@ -102,7 +102,7 @@ def test_columns_are_hash_keys_and_partials() -> None:
 
 def test_a_table_that_does_not_count_its_rows_is_refused() -> None:
     with pytest.raises(ValueError, match="every table counts its rows"):
-        Layout(KEYS, (TOTAL,))
+        WindowLayout(KEYS, (TOTAL,))
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column
 from rheostat.windows.sketches import Distinct, Frequent, Quantile, Sketch
+from rheostat.windows.window_layout import HASH, WindowLayout
 from tests.windows.kinds import hll, kll
 
 
@@ -19,7 +19,7 @@ def merged(sketch: Sketch, blobs: list[bytes | None]) -> bytes | None:
     frame = pl.DataFrame(
         {HASH: [1] * len(blobs), ROWS: [1] * len(blobs), sketch.columns[0].name: pl.Series(blobs, dtype=pl.Binary)}
     )
-    (blob,) = Layout((), (ROW_COUNT, sketch)).merge(frame)[sketch.columns[0].name]
+    (blob,) = WindowLayout((), (ROW_COUNT, sketch)).merge(frame)[sketch.columns[0].name]
     assert blob is None or isinstance(blob, bytes)
     return blob
 

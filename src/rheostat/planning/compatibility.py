@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from rheostat.errors import CheckpointError
-from rheostat.planning.physical import KeyedTable, Output, PhysicalPlan, Pin, Table
+from rheostat.planning.physical import KeyedTable, PhysicalPlan, Pin, WindowOutput, WindowTable
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Compute, Process
 from rheostat.windows.consolidation import from_json, to_json
@@ -120,7 +120,7 @@ def _describe_process(table: KeyedTable, before: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _describe(compute: object, table: Table) -> dict[str, Any]:
+def _describe(compute: object, table: WindowTable) -> dict[str, Any]:
     assert isinstance(compute, Compute)
     needed = {c.name: c.type for a in compute.aggregates for p in a.partials for c in p.columns}
     return {
@@ -134,7 +134,7 @@ def _describe(compute: object, table: Table) -> dict[str, Any]:
     }
 
 
-def _outputs(plan: PhysicalPlan, compute: str) -> list[Output]:
+def _outputs(plan: PhysicalPlan, compute: str) -> list[WindowOutput]:
     return [o for t in plan.tables.values() if compute in t.operators for o in t.outputs]
 
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rheostat.elastic.routing.table import shard_sql
-from rheostat.planning.physical import KeyedTable, PhysicalPlan, Table
+from rheostat.planning.physical import KeyedTable, PhysicalPlan, WindowTable
 from rheostat.windows.custom import Custom
-from rheostat.windows.layout import HASH, START
 from rheostat.windows.partials import Partial, quoted
 from rheostat.windows.window import Window
+from rheostat.windows.window_layout import HASH, START
 
 FEED, PART = "feed", "part"
 SEQUENCE = "sequence"
@@ -144,7 +144,9 @@ def part_sql(shards: int, parts: Sequence[int]) -> str:
     return f"element_at(from_json('[{table}]', 'array<int>'), cast({shard_sql(HASH, shards)} + 1 as int))"
 
 
-def _define(table: Table, tables: Mapping[str, Table], streams: Mapping[str, StreamSql], into: dict[str, str]) -> None:
+def _define(
+    table: WindowTable, tables: Mapping[str, WindowTable], streams: Mapping[str, StreamSql], into: dict[str, str]
+) -> None:
     """Add the SELECT of a table's partials, after the one it is rolled up from."""
     if _name(table) in into:
         return
@@ -156,7 +158,7 @@ def _define(table: Table, tables: Mapping[str, Table], streams: Mapping[str, Str
         into[_name(table)] = _rolled_up(table, carried, _name(tables[table.finer]))
 
 
-def _from_rows(table: Table, partials: Sequence[Partial], stream: StreamSql) -> str:
+def _from_rows(table: WindowTable, partials: Sequence[Partial], stream: StreamSql) -> str:
     selected = [f"{quoted(k)} AS {quoted(f'k.{k}')}" for k in table.keys]
     selected.append(f"{pane_sql(table.time_sql, table.plan.pane)} AS {START}")
     groups = len(selected)
@@ -167,7 +169,7 @@ def _from_rows(table: Table, partials: Sequence[Partial], stream: StreamSql) -> 
     return _grouped(selected, stream.view, groups)
 
 
-def _rolled_up(table: Table, partials: Sequence[Partial], finer: str) -> str:
+def _rolled_up(table: WindowTable, partials: Sequence[Partial], finer: str) -> str:
     selected = [quoted(f"k.{k}") for k in table.keys]
     selected.append(f"{pane_sql(START, table.plan.pane)} AS {START}")
     groups = len(selected)
@@ -180,7 +182,7 @@ def _grouped(selected: Sequence[str], rows: str, groups: int) -> str:
     return f"SELECT {', '.join(selected)} FROM {rows} GROUP BY {', '.join(str(i + 1) for i in range(groups))}"
 
 
-def _raw_rows(table: Table, stream: StreamSql) -> str:
+def _raw_rows(table: WindowTable, stream: StreamSql) -> str:
     inputs = dict.fromkeys(i for custom in _custom(table) for i in custom.inputs)
     selected = [
         *(f"{quoted(k)} AS {quoted(f'k.{k}')}" for k in table.keys),
@@ -221,11 +223,11 @@ def _addressed(feed: Feed, feeds: Sequence[Feed], rows: str, route_by: Sequence[
     return f"SELECT {', '.join(selected)} FROM (SELECT *, {hashed} AS {HASH} FROM {rows})"
 
 
-def _name(table: Table) -> str:
+def _name(table: WindowTable) -> str:
     return quoted(f"partials of {table.name}")
 
 
-def _carried(table: Table, tables: Mapping[str, Table]) -> list[Partial]:
+def _carried(table: WindowTable, tables: Mapping[str, WindowTable]) -> list[Partial]:
     """The partials of a table and of everything that is rolled up from it."""
     carried = dict.fromkeys(_partials(table))
     for coarser in tables.values():
@@ -234,9 +236,9 @@ def _carried(table: Table, tables: Mapping[str, Table]) -> list[Partial]:
     return list(carried)
 
 
-def _partials(table: Table) -> list[Partial]:
+def _partials(table: WindowTable) -> list[Partial]:
     return [p for p in table.layout.partials if not isinstance(p, Custom)]
 
 
-def _custom(table: Table) -> list[Custom]:
+def _custom(table: WindowTable) -> list[Custom]:
     return [p for p in table.layout.partials if isinstance(p, Custom)]

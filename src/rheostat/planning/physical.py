@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rheostat.keyed.layout import KeyedLayout, layout_of
+from rheostat.keyed.keyed_layout import KeyedLayout, layout_of
 from rheostat.planning.enorm.fusion import fuse
 from rheostat.topology.aggregates import Bound
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Compute, Process
 from rheostat.windows.consolidation import ConsolidationPlan, plan_consolidation
-from rheostat.windows.layout import Layout
 from rheostat.windows.partials import ROW_COUNT, Column, Partial, quoted
 from rheostat.windows.window import Window
+from rheostat.windows.window_layout import WindowLayout
 
 
 @dataclass(frozen=True)
-class Output:
+class WindowOutput:
     """Results of one consolidate operator, out of its table.
 
     Attributes:
@@ -44,7 +44,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Table:
+class WindowTable:
     """The state of compute operators that share a stream, keys and windows.
 
     Attributes:
@@ -66,10 +66,10 @@ class Table:
     level: int
     keys: tuple[str, ...]
     route_by: tuple[str, ...]
-    layout: Layout
+    layout: WindowLayout
     plan: ConsolidationPlan
     time_sql: str
-    outputs: tuple[Output, ...]
+    outputs: tuple[WindowOutput, ...]
     finer: str | None = None
 
 
@@ -114,7 +114,7 @@ class Pin:
 class PhysicalPlan:
     """Everything the runtime needs to know about a topology."""
 
-    tables: Mapping[str, Table]
+    tables: Mapping[str, WindowTable]
     components: tuple[Component, ...]
     keyed: Mapping[str, KeyedTable] = field(default_factory=dict)
 
@@ -123,7 +123,7 @@ class PhysicalPlan:
         """How many stages with state run one after the other in an epoch."""
         return 1 + max((c.level for c in self.components), default=-1)
 
-    def tables_at(self, level: int) -> list[Table]:
+    def tables_at(self, level: int) -> list[WindowTable]:
         """The tables of a level."""
         return [t for t in self.tables.values() if t.level == level]
 
@@ -189,19 +189,19 @@ def _routes(graph: Graph, computes: Sequence[Compute], pins: Mapping[str, Pin]) 
     return {name: tuple(sorted(route)) for name, route in routes.items()}
 
 
-def _table(graph: Graph, members: Sequence[Compute], route_by: tuple[str, ...], pins: Mapping[str, Pin]) -> Table:
+def _table(graph: Graph, members: Sequence[Compute], route_by: tuple[str, ...], pins: Mapping[str, Pin]) -> WindowTable:
     first = members[0]
     keys = tuple(Column(f"k.{k}", t) for k, t in zip(first.keys, first.key_types, strict=True))
     partials: dict[Partial, None] = {ROW_COUNT: None}
     partials.update((p, None) for m in members for a in m.aggregates for p in a.partials)
-    layout = Layout(keys, tuple(partials))
+    layout = WindowLayout(keys, tuple(partials))
     updating = any(c.emit == "update" for m in members for c in graph.consolidates_of(m.name))
     if first.name in pins:
         plan = pins[first.name].plan
     else:
         plan = plan_consolidation(_windows(graph, first), subtractable=layout.subtractable, panes_only=updating)
     outputs = tuple(
-        Output(
+        WindowOutput(
             c.name,
             c.emit,
             tuple((i, g.window.label) for i, g in enumerate(plan.granules) if g.window in c.windows),
@@ -213,7 +213,7 @@ def _table(graph: Graph, members: Sequence[Compute], route_by: tuple[str, ...], 
         for c in graph.consolidates_of(m.name)
     )
     names = tuple(m.name for m in members)
-    return Table(
+    return WindowTable(
         pins[first.name].table if first.name in pins else "+".join(names),
         names,
         first.upstream,
@@ -228,7 +228,7 @@ def _table(graph: Graph, members: Sequence[Compute], route_by: tuple[str, ...], 
     )
 
 
-def _rolled_up(table: Table, tables: Sequence[Table]) -> Table:
+def _rolled_up(table: WindowTable, tables: Sequence[WindowTable]) -> WindowTable:
     """The table, made from the partials of a finer one where one exists: the rows are then aggregated only once."""
     if not all(p.rollup_sql for p in table.layout.partials):
         return table
@@ -249,8 +249,8 @@ def _rolled_up(table: Table, tables: Sequence[Table]) -> Table:
     return replace(table, finer=coarsest.name)
 
 
-def _components(tables: Sequence[Table | KeyedTable]) -> tuple[Component, ...]:
-    routed: dict[tuple[int, tuple[str, ...]], list[Table | KeyedTable]] = {}
+def _components(tables: Sequence[WindowTable | KeyedTable]) -> tuple[Component, ...]:
+    routed: dict[tuple[int, tuple[str, ...]], list[WindowTable | KeyedTable]] = {}
     for table in tables:
         routed.setdefault((table.level, table.route_by), []).append(table)
     return tuple(

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 import pyarrow as pa
 
-from rheostat.planning.physical import Output
+from rheostat.planning.physical import WindowOutput
 from rheostat.topology.nodes import WINDOW, WINDOW_END, WINDOW_START
 from rheostat.types import arrow_type
-from rheostat.windows.close import Closed
+from rheostat.windows.close import ClosedGranule
 from rheostat.windows.window import Window
 
 
-def result_schema(output: Output, key_types: Mapping[str, str]) -> dict[str, str]:
+def result_schema(output: WindowOutput, key_types: Mapping[str, str]) -> dict[str, str]:
     """Columns and Spark SQL types of an operator's results."""
     return {
         WINDOW: "string",
@@ -26,7 +26,7 @@ def result_schema(output: Output, key_types: Mapping[str, str]) -> dict[str, str
 
 
 def finish(
-    output: Output, windows: Mapping[int, Window], key_types: Mapping[str, str], closed: Iterable[Closed]
+    output: WindowOutput, windows: Mapping[int, Window], key_types: Mapping[str, str], closed: Iterable[ClosedGranule]
 ) -> pa.Table | None:
     """The results of one operator out of everything that closed; None if none of it concerns the operator."""
     labels = dict(output.windows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rheostat.durations import label
 from rheostat.errors import TopologyError
-from rheostat.planning.physical import PhysicalPlan, Table
+from rheostat.planning.physical import PhysicalPlan, WindowTable
 from rheostat.topology.graph import Graph, in_order
 from rheostat.topology.nodes import Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
 from rheostat.windows.consolidation import PANE, ConsolidationPlan
@@ -162,7 +162,7 @@ def as_mermaid(view: View) -> str:
     return "\n".join(lines)
 
 
-def _table(table: Table) -> TableView:
+def _table(table: WindowTable) -> TableView:
     plan = table.plan
     return TableView(
         table.name,
@@ -196,7 +196,7 @@ def _derivation(plan: ConsolidationPlan, number: int) -> str:
     return first + (f", or with {', '.join(other)}, whichever has fewer keys" if other else "") + helper
 
 
-def _operators(table: Table) -> list[str]:
+def _operators(table: WindowTable) -> list[str]:
     return [*table.operators, *(o.operator for o in table.outputs)]
 
 

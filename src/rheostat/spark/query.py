@@ -14,9 +14,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from rheostat.elastic.routing.balance import THRESHOLD
 from rheostat.planning.view import View, view_of
 from rheostat.spark.epoch.epoch import EpochRunner
-from rheostat.spark.epoch.job import Job
+from rheostat.spark.epoch.query_context import QueryContext
 from rheostat.spark.progress import Progress
-from rheostat.spark.stage.stage import explained
+from rheostat.spark.stage.stage import explain_error
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,9 @@ class Status:
 class Query:
     """Handle of a running query."""
 
-    def __init__(self, spark_query: StreamingQuery, runner: EpochRunner, job: Job, history: deque[Progress]) -> None:
+    def __init__(
+        self, spark_query: StreamingQuery, runner: EpochRunner, job: QueryContext, history: deque[Progress]
+    ) -> None:
         self.name = job.graph.name
         self._runner = runner
         self._job = job
@@ -120,7 +122,7 @@ class Query:
         error = self._spark_query.exception()
         if error is None:
             return None
-        return self._runner.failure or explained(error)
+        return self._runner.failure or explain_error(error)
 
     def stop(self, timeout: float = 60.0) -> None:
         """End the query. An epoch under way is given up; it will be repeated when the query is started again."""

@@ -16,10 +16,10 @@ from rheostat.planning.physical import PhysicalPlan, plan_physical
 from rheostat.planning.view import View, view_of
 from rheostat.spark.epoch.control import Control
 from rheostat.spark.epoch.epoch import EpochRunner
-from rheostat.spark.epoch.job import Job, Probe
+from rheostat.spark.epoch.query_context import Probe, QueryContext
+from rheostat.spark.input.epoch_streams import streaming_input
 from rheostat.spark.input.lineage import rewrites, stateful_step
-from rheostat.spark.input.rows import streaming_input
-from rheostat.spark.output.sinks import clean_staging
+from rheostat.spark.output.sink_writers import clean_staging
 from rheostat.spark.progress import Progress
 from rheostat.spark.query import Query
 from rheostat.state.checkpoint import Checkpoint
@@ -95,7 +95,7 @@ class Topology(Graph):
                     on_progress(progress)
 
             recorded = compatibility.record(self, plan, kept)
-            job = Job(self, plan, owned, recorded, control, note, probe or _undisturbed)
+            job = QueryContext(self, plan, owned, recorded, control, note, probe or _undisturbed)
             runner = EpochRunner(job)
             writer = (
                 streaming_input(sources)

@@ -17,7 +17,7 @@ from rheostat.state.checkpoint import IDENTITY
 from rheostat.state.files import Folder
 from rheostat.state.manifest import Manifest, decode
 from rheostat.state.segments import Segment, open_segment
-from rheostat.windows.layout import HASH
+from rheostat.windows.window_layout import HASH
 
 
 def inspect(uri: str) -> dict[str, Any]:

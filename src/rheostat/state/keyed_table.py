@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from rheostat.keyed.layout import DEAD, STATE, TOUCHED, WAKE, KeyedLayout
+from rheostat.keyed.keyed_layout import DEAD, STATE, TOUCHED, WAKE, KeyedLayout
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
 from rheostat.state.window_table import TableReader, arrow_schema, to_polars, write_rows
-from rheostat.windows.layout import GRANULE, HASH, START
+from rheostat.windows.window_layout import GRANULE, HASH, START
 
 
 @dataclass(frozen=True)

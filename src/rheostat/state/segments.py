@@ -21,7 +21,7 @@ from rheostat.state.files import Folder
 _INDEX = b"rheostat.index"
 _ADVICE = "restore it from a copy of the checkpoint, or start afresh with a new checkpoint"
 
-Key = tuple[int, int]
+GranuleKey = tuple[int, int]
 """A granule's number and the start of an instance of it."""
 
 
@@ -72,9 +72,9 @@ class OpenSegment:
     """A mapped segment: its rows and where each granule's rows lie."""
 
     table: pa.Table
-    index: Mapping[Key, tuple[int, int]]
+    index: Mapping[GranuleKey, tuple[int, int]]
 
-    def slice(self, key: Key) -> pa.Table:
+    def slice(self, key: GranuleKey) -> pa.Table:
         """The rows of one granule instance that the index lists, without copying."""
         offset, length = self.index[key]
         return self.table.slice(offset, length)
@@ -121,7 +121,7 @@ def _map(path: str, size: int, name: str) -> OpenSegment:  # noqa: ARG001 - a fi
         entries = json.loads(table.schema.metadata[_INDEX])
     except (pa.ArrowInvalid, OSError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"segment {name} cannot be read ({error}); {_ADVICE}") from error
-    index: dict[Key, tuple[int, int]] = {}
+    index: dict[GranuleKey, tuple[int, int]] = {}
     offset = 0
     for granule, start, rows in entries:
         index[granule, start] = (offset, rows)

@@ -15,20 +15,20 @@ import pyarrow as pa
 
 from rheostat.elastic.routing.table import shards_of
 from rheostat.state.files import Folder
-from rheostat.state.segments import Key, OpenSegment, Segment, open_segment, write_segment
+from rheostat.state.segments import GranuleKey, OpenSegment, Segment, open_segment, write_segment
 from rheostat.types import arrow_type
-from rheostat.windows.layout import GRANULE, HASH, START
 from rheostat.windows.partials import Column
+from rheostat.windows.window_layout import GRANULE, HASH, START
 
 
-class Layout(Protocol):
+class HasColumns(Protocol):
     """What a table has to know of its rows: their columns, the routing hash first."""
 
     @property
     def columns(self) -> tuple[Column, ...]: ...
 
 
-def arrow_schema(layout: Layout) -> pa.Schema:
+def arrow_schema(layout: HasColumns) -> pa.Schema:
     """How a table's rows look in a segment."""
     return pa.schema([pa.field(c.name, arrow_type(c.type)) for c in layout.columns])
 
@@ -51,7 +51,7 @@ class TableReader:
     """
 
     folder: Folder
-    layout: Layout
+    layout: HasColumns
     segments: Sequence[Segment]
     owned: npt.NDArray[np.bool_]
 
@@ -69,9 +69,9 @@ class TableReader:
         return part.select(self._schema.names).cast(self._schema)
 
     @cached_property
-    def _where(self) -> dict[Key, list[tuple[Segment, OpenSegment]]]:
+    def _where(self) -> dict[GranuleKey, list[tuple[Segment, OpenSegment]]]:
         """For every granule instance the segments that have rows of it, oldest first."""
-        where: dict[Key, list[tuple[Segment, OpenSegment]]] = {}
+        where: dict[GranuleKey, list[tuple[Segment, OpenSegment]]] = {}
         for segment in self.segments:
             first, last = segment.shards
             if self.owned[first : last + 1].any():
@@ -80,7 +80,7 @@ class TableReader:
                     where.setdefault(key, []).append((segment, opened))
         return where
 
-    def keys(self) -> Iterable[Key]:
+    def keys(self) -> Iterable[GranuleKey]:
         """The granule instances that have rows, of this slot or another."""
         return self._where.keys()
 
@@ -126,7 +126,7 @@ class TableReader:
 
 
 def write_rows(
-    folder: Folder, layout: Layout, frame: pl.DataFrame, *, epoch: int, slot: int, shards: int
+    folder: Folder, layout: HasColumns, frame: pl.DataFrame, *, epoch: int, slot: int, shards: int
 ) -> Segment | None:
     """Sort rows (with granule and start) and write them as a segment; None if there are none.
 

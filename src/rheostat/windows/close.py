@@ -11,7 +11,7 @@ import polars as pl
 
 from rheostat.windows.consolidation import PANE, ConsolidationPlan, Granule
 from rheostat.windows.covers import Piece
-from rheostat.windows.layout import Layout
+from rheostat.windows.window_layout import WindowLayout
 
 
 class Granules(Protocol):
@@ -28,7 +28,7 @@ class Granules(Protocol):
 
 
 @dataclass(frozen=True)
-class Closed:
+class ClosedGranule:
     """A granule instance that is complete: one row of merged partials per key."""
 
     granule: int
@@ -36,7 +36,9 @@ class Closed:
     frame: pl.DataFrame
 
 
-def close(state: Granules, layout: Layout, plan: ConsolidationPlan, before: int | None, after: int) -> Iterator[Closed]:
+def close(
+    state: Granules, layout: WindowLayout, plan: ConsolidationPlan, before: int | None, after: int
+) -> Iterator[ClosedGranule]:
     """Every non-empty granule instance whose end lies in ``(before, after]``, sources before what is made from them.
 
     Where a window can be put together in several ways, the one with the fewest rows to merge is taken, by the numbers
@@ -72,10 +74,10 @@ def close(state: Granules, layout: Layout, plan: ConsolidationPlan, before: int 
             if number != PANE:
                 made[number, start] = frame
                 starts[number].add(start)
-            yield Closed(number, start, frame)
+            yield ClosedGranule(number, start, frame)
 
 
-def _merged(layout: Layout, granule: Granule, frames: list[pl.DataFrame]) -> pl.DataFrame | None:
+def _merged(layout: WindowLayout, granule: Granule, frames: list[pl.DataFrame]) -> pl.DataFrame | None:
     if not frames:
         return None
     if len(frames) == 1:

@@ -13,7 +13,7 @@ from rheostat.windows.consolidation import PANE, ConsolidationPlan
 
 
 @dataclass(frozen=True)
-class Placement:
+class PanePlacement:
     """What happens to the rows of one pane.
 
     Attributes:
@@ -27,21 +27,21 @@ class Placement:
     homes: tuple[tuple[int, int], ...]
 
 
-def place(plan: ConsolidationPlan, pane_start: int, watermark: int | None) -> Placement:
+def place(plan: ConsolidationPlan, pane_start: int, watermark: int | None) -> PanePlacement:
     """Where rows of a pane belong when the windows that end at or before ``watermark`` have been emitted.
 
     >>> from rheostat.windows.consolidation import plan_consolidation
     >>> from rheostat.windows.window import Window
     >>> plan = plan_consolidation([Window(10, 10), Window(30, 30)])
     >>> place(plan, 40, watermark=25)
-    Placement(late=False, dropped=False, homes=((0, 40),))
+    PanePlacement(late=False, dropped=False, homes=((0, 40),))
     >>> place(plan, 0, watermark=25)  # the 10 is gone, the 30 still open
-    Placement(late=True, dropped=False, homes=((0, 0),))
+    PanePlacement(late=True, dropped=False, homes=((0, 0),))
     >>> place(plan, 0, watermark=30)
-    Placement(late=True, dropped=True, homes=())
+    PanePlacement(late=True, dropped=True, homes=())
     """
     if watermark is None:
-        return Placement(late=False, dropped=False, homes=((PANE, pane_start),))
+        return PanePlacement(late=False, dropped=False, homes=((PANE, pane_start),))
     late, open_ = False, False
     for granule in plan.granules:
         window = granule.window
@@ -52,7 +52,7 @@ def place(plan: ConsolidationPlan, pane_start: int, watermark: int | None) -> Pl
     homes = [(PANE, pane_start)] if plan.expiry(PANE, pane_start) > watermark else []
     if late or plan.pane.size + pane_start <= watermark:
         homes += _stored_around(plan, pane_start, watermark)
-    return Placement(late, late and not open_, tuple(homes))
+    return PanePlacement(late, late and not open_, tuple(homes))
 
 
 def _stored_around(plan: ConsolidationPlan, pane_start: int, watermark: int) -> list[tuple[int, int]]:

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from rheostat.windows.close import Closed
+from rheostat.windows.close import ClosedGranule
 from rheostat.windows.consolidation import PANE, ConsolidationPlan
-from rheostat.windows.layout import HASH, Layout
+from rheostat.windows.window_layout import HASH, WindowLayout
 
 _PANE_START = "pane_start"
 
@@ -24,8 +24,8 @@ class KeyedGranules(Protocol):
 
 
 def refresh(
-    state: KeyedGranules, layout: Layout, plan: ConsolidationPlan, changed: pl.DataFrame, watermark: int | None
-) -> Iterator[Closed]:
+    state: KeyedGranules, layout: WindowLayout, plan: ConsolidationPlan, changed: pl.DataFrame, watermark: int | None
+) -> Iterator[ClosedGranule]:
     """Every open window instance that contains changed rows, with the merged partials of the keys that changed in it.
 
     Args:
@@ -62,4 +62,4 @@ def refresh(
             keys = changed.filter(inside).select(by).unique()
             rows = known.filter(pl.col(_PANE_START).is_between(start, end, closed="left"))
             rows = rows.join(keys, on=by, how="semi", nulls_equal=True)
-            yield Closed(number, start, layout.merge(layout.concat([rows])))
+            yield ClosedGranule(number, start, layout.merge(layout.concat([rows])))

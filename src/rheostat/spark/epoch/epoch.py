@@ -14,14 +14,14 @@ from rheostat.errors import CheckpointError, RheostatError
 from rheostat.planning.feeds import StreamSql, passes
 from rheostat.spark.epoch.clocks import batch_time, with_clocks
 from rheostat.spark.epoch.control import Turn
-from rheostat.spark.epoch.job import Job
 from rheostat.spark.epoch.level import EpochSetting, EpochState, Level
+from rheostat.spark.epoch.query_context import QueryContext
 from rheostat.spark.input.counts import Counts, Observed, rows_by_shard
-from rheostat.spark.input.rows import EpochRows
-from rheostat.spark.output.outputs import EpochOutputs
+from rheostat.spark.input.epoch_streams import EpochStreams
+from rheostat.spark.output.epoch_outputs import EpochOutputs
 from rheostat.spark.progress import Progress, latency_of
 from rheostat.spark.stage.specs import PartReport
-from rheostat.spark.stage.stage import EPOCH_CONF, explained
+from rheostat.spark.stage.stage import EPOCH_CONF, explain_error
 from rheostat.state.manifest import SourceState
 from rheostat.topology.nodes import Source
 from rheostat.types import micros_sql
@@ -52,7 +52,7 @@ class EpochRunner:
         failure: what made the last epoch fail, as the user should see it.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: QueryContext) -> None:
         self._job = job
         self._configured = False
         self._stopping = False
@@ -70,7 +70,7 @@ class EpochRunner:
                 self._configure(batch)
                 _Epoch(self._job, batch, epoch).run()
         except BaseException as error:
-            self.failure = explained(error)
+            self.failure = explain_error(error)
             if self._stopping:
                 raise _StoppedError from None
             raise
@@ -97,7 +97,7 @@ class EpochRunner:
 class _Epoch:
     """The work of one epoch."""
 
-    def __init__(self, job: Job, batch: DataFrame, epoch: int) -> None:
+    def __init__(self, job: QueryContext, batch: DataFrame, epoch: int) -> None:
         self._job = job
         self._epoch = epoch
         self._manifest = job.checkpoint.manifest
@@ -105,7 +105,7 @@ class _Epoch:
         self._steps: dict[str, float] = {}
         self._state = EpochState(dict(self._manifest.tables))
         self._observed: dict[str, Observed] = {}
-        self._rows = EpochRows(job.graph, batch)
+        self._rows = EpochStreams(job.graph, batch)
         self._outputs = EpochOutputs(job, epoch, self._rows)
         self._turn = Turn(job.control.routing)
         self._counted: dict[str, dict[int, int]] = {}

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from rheostat.keyed.layout import WAKE
+from rheostat.keyed.keyed_layout import WAKE
 from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, part_sql, plan_feeds
-from rheostat.planning.physical import Component, KeyedTable, PhysicalPlan, Table
+from rheostat.planning.physical import Component, KeyedTable, PhysicalPlan, WindowTable
 from rheostat.spark.input.counts import Observed
-from rheostat.spark.stage.specs import KeyedSpec, PartReport, StageSpec, TableSpec
+from rheostat.spark.stage.specs import KeyedTableSpec, PartReport, StageSpec, WindowTableSpec
 from rheostat.spark.stage.stage import run_close, run_ingest
 from rheostat.state import compaction
 from rheostat.state.files import Folder
@@ -35,7 +35,7 @@ class EpochState:
                 if did.segment is not None:
                     self.segments[table] = (*self.segments.get(table, ()), did.segment)
 
-    def expire(self, tables: Mapping[str, Table], watermarks: Mapping[str, int | None]) -> None:
+    def expire(self, tables: Mapping[str, WindowTable], watermarks: Mapping[str, int | None]) -> None:
         """Drop segments of which no window will ever read anything."""
         for name, segments in self.segments.items():
             if name not in tables:
@@ -84,7 +84,7 @@ class Level:
     folder_of: Callable[[str], Folder]
 
     @property
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[WindowTable]:
         return self.plan.tables_at(self.number)
 
     @property
@@ -105,7 +105,7 @@ class Level:
         for table in self.tables:
             live = tuple(s for s in state.segments.get(table.name, ()) if s not in fold[table.name])
             reads = live if any(o.emit == "update" for o in table.outputs) else ()
-            specs[table.name] = TableSpec(
+            specs[table.name] = WindowTableSpec(
                 table, self.folder_of(table.name), reads, fold[table.name], before=setting.before[table.source]
             )
         keyed = {}
@@ -114,7 +114,7 @@ class Level:
             fold[owner.name] = compaction.choose_newest(segments)
             before, now = setting.before[owner.source], setting.now(owner)
             folder = self.folder_of(owner.name)
-            keyed[owner.name] = KeyedSpec(owner, folder, segments, fold[owner.name], before, now=now)
+            keyed[owner.name] = KeyedTableSpec(owner, folder, segments, fold[owner.name], before, now=now)
         spec = self._spec(setting, self.components, specs, keyed, feeds)
         sql = feeds_sql(feeds, self.plan, streams, self._part_of(spec))
         reports, observed = run_ingest(setting.spark.sql(sql), spec)
@@ -129,14 +129,14 @@ class Level:
             segments = state.segments.get(table.name, ())
             if until is not None and segments and table.plan.closes_any(before, until):
                 folder = self.folder_of(table.name)
-                specs[table.name] = TableSpec(table, folder, segments, before=before, after=until)
+                specs[table.name] = WindowTableSpec(table, folder, segments, before=before, after=until)
         keyed = {}
         for owner in self.keyed:
             before, until = setting.before[owner.source], after[owner.source]
             segments = state.segments.get(owner.name, ())
             if until is not None and _any_due(segments, before, until):
                 folder = self.folder_of(owner.name)
-                keyed[owner.name] = KeyedSpec(owner, folder, segments, (), before, until, setting.now(owner))
+                keyed[owner.name] = KeyedTableSpec(owner, folder, segments, (), before, until, setting.now(owner))
         closing = [c for c in self.components if any(t in specs or t in keyed for t in c.tables)]
         if not closing:
             return []
@@ -148,8 +148,8 @@ class Level:
         self,
         setting: EpochSetting,
         components: Sequence[Component],
-        specs: Mapping[str, TableSpec],
-        keyed: Mapping[str, KeyedSpec],
+        specs: Mapping[str, WindowTableSpec],
+        keyed: Mapping[str, KeyedTableSpec],
         feeds: Sequence[Feed],
     ) -> StageSpec:
         routing = setting.routing

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from rheostat.elastic.routing.table import shard_sql
 from rheostat.planning.physical import PhysicalPlan
+from rheostat.spark.input.epoch_streams import EpochStreams
 from rheostat.spark.input.lineage import keeps_rows
-from rheostat.spark.input.rows import EpochRows
 from rheostat.spark.stage.specs import PartReport
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
@@ -105,7 +105,7 @@ def observed_in(done: DataFrame) -> dict[str, Observed]:
     return observed
 
 
-def rows_by_shard(plan: PhysicalPlan, shards: int, rows: EpochRows) -> dict[str, dict[int, int]]:
+def rows_by_shard(plan: PhysicalPlan, shards: int, rows: EpochStreams) -> dict[str, dict[int, int]]:
     """Per component of the first level, how many rows of the epoch each shard has: a look ahead, for balancing."""
     counted: dict[str, dict[int, int]] = {}
     for component in plan.components_at(0):

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rheostat.planning.physical import Table
+from rheostat.planning.physical import WindowTable
 from rheostat.windows.window import Window
 
 REASON = "reason"
 
 
 def rows_aside(
-    rows: DataFrame, time_sql: str, tables: Iterable[Table], watermark: int | None, *, late: bool, nulls: bool
+    rows: DataFrame, time_sql: str, tables: Iterable[WindowTable], watermark: int | None, *, late: bool, nulls: bool
 ) -> DataFrame:
     """The rows of a source that are to be kept aside, with the reason."""
     windows = {g.window for t in tables for g in t.plan.granules if g.requested}

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.planning.feeds import Feed
-from rheostat.planning.physical import KeyedTable, Table
+from rheostat.planning.physical import KeyedTable, WindowTable
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
 
 
 @dataclass(frozen=True)
-class TableSpec:
+class WindowTableSpec:
     """A table in one epoch.
 
     Attributes:
@@ -28,7 +28,7 @@ class TableSpec:
         after: the watermark up to which to close them now; None while rows are taken in.
     """
 
-    table: Table
+    table: WindowTable
     folder: Folder
     segments: tuple[Segment, ...]
     fold: tuple[Segment, ...] = ()
@@ -37,7 +37,7 @@ class TableSpec:
 
 
 @dataclass(frozen=True)
-class KeyedSpec:
+class KeyedTableSpec:
     """A keyed table in one epoch.
 
     Attributes:
@@ -73,8 +73,8 @@ class StageSpec:
     epoch: int
     parts: tuple[tuple[str, int], ...]
     routing: Mapping[str, tuple[int, ...]]
-    tables: Mapping[str, tuple[TableSpec, ...]]
-    keyed: Mapping[str, tuple[KeyedSpec, ...]]
+    tables: Mapping[str, tuple[WindowTableSpec, ...]]
+    keyed: Mapping[str, tuple[KeyedTableSpec, ...]]
     feeds: tuple[Feed, ...]
     staging: Mapping[str, Folder]
     moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from rheostat.errors import CheckpointError, OperatorError, RheostatError
 from rheostat.planning.feeds import PART
 from rheostat.spark.input.counts import Observed, observed_in
 from rheostat.spark.stage.specs import PartReport, StageSpec
-from rheostat.spark.tasks.windows import REPORT_SCHEMA, close_task, ingest_task
+from rheostat.spark.tasks.window_ingest import REPORT_SCHEMA, close_task, ingest_task
 
 EPOCH_CONF = {
     # The plan of an epoch is known to be good; adapting it would cost a job per exchange.
@@ -36,7 +36,7 @@ def run_close(spark: SparkSession, spec: StageSpec) -> list[PartReport]:
     return _collect(spark.range(0, tasks, 1, tasks).mapInArrow(close_task(spec), REPORT_SCHEMA))
 
 
-def explained(error: BaseException) -> BaseException:
+def explain_error(error: BaseException) -> BaseException:
     """The error a user should see: one that names the operator and keeps the traceback of the user's own code."""
     if isinstance(error, RheostatError):
         return error
@@ -52,7 +52,7 @@ def _collect(reports: DataFrame) -> list[PartReport]:
     try:
         return [PartReport.from_json(row.report) for row in reports.collect()]
     except Exception as error:
-        better = explained(error)
+        better = explain_error(error)
         if better is error:
             raise
         raise better from error

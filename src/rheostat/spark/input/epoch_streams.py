@@ -9,7 +9,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rheostat.spark.output.sinks import Staged
+from rheostat.spark.output.sink_writers import StagedRows
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
 
@@ -28,7 +28,7 @@ def streaming_input(sources: Sequence[Source]) -> DataFrame:
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), tagged)
 
 
-class EpochRows:
+class EpochStreams:
     """The rows of every stream in one epoch.
 
     Attributes:
@@ -42,7 +42,7 @@ class EpochRows:
         self._streams: dict[str, DataFrame] = {}
         self._views: dict[str, str] = {}
         self._kept = False
-        self.results: dict[str, Staged] = {}
+        self.results: dict[str, StagedRows] = {}
 
     @property
     def spark(self) -> SparkSession:

@@ -18,10 +18,10 @@ GRANULE, START = "granule", "start"
 
 
 @dataclass(frozen=True)
-class Layout:
+class WindowLayout:
     """The columns of a state table: key columns, then the partials, the row count always among them.
 
-    >>> layout = Layout(keys=(Column("k.area", "string"),), partials=(ROW_COUNT,))
+    >>> layout = WindowLayout(keys=(Column("k.area", "string"),), partials=(ROW_COUNT,))
     >>> frame = pl.DataFrame({"hash": [7, 7], "k.area": ["a", "a"], "p.count(*)": [2, 3]})
     >>> layout.merge(frame).rows()
     [(7, 'a', 5)]

@@ -9,19 +9,19 @@ import polars as pl
 import pyarrow as pa
 
 from rheostat.errors import OperatorError
-from rheostat.keyed.layout import DEAD, TIMERS, TOUCHED, KeyedLayout
-from rheostat.keyed.outcome import Outcome, Setting, typed
+from rheostat.keyed.call_result import CallMoment, CallResult, cast_frame
+from rheostat.keyed.keyed_layout import DEAD, TIMERS, TOUCHED, KeyedLayout
 from rheostat.topology.nodes import Process
 from rheostat.topology.process import TIMER
-from rheostat.windows.layout import HASH, START
 from rheostat.windows.partials import Column
+from rheostat.windows.window_layout import HASH, START
 
 _MOMENT = pl.Datetime("us", "UTC")
 
 
 def call_rows(
-    process: Process, layout: KeyedLayout, rows: Mapping[str, pl.DataFrame], state: pl.DataFrame, setting: Setting
-) -> Outcome:
+    process: Process, layout: KeyedLayout, rows: Mapping[str, pl.DataFrame], state: pl.DataFrame, setting: CallMoment
+) -> CallResult:
     """Call the operator's function with the slot's rows.
 
     Args:
@@ -41,7 +41,7 @@ def call_rows(
     return _outcome(process, layout, parts, state, list(rows.values()), setting)
 
 
-def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, setting: Setting) -> Outcome:
+def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, setting: CallMoment) -> CallResult:
     """Call ``on_timer`` with the state of keys whose timer is due. A timer that is not set again is gone."""
     assert process.on_timer is not None
     parts = _call(process, "on_timer", process.on_timer, _given(process, _seen(process, due)))
@@ -49,7 +49,7 @@ def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, settin
     outcome = _outcome(process, layout, parts, fired, [], setting)
     kept = outcome.state.select(*layout.key_names)
     silent = fired.join(kept, on=layout.key_names, how="anti", nulls_equal=True)
-    return Outcome(outcome.output, pl.concat([outcome.state, silent.select(layout.names)]), outcome.wakes)
+    return CallResult(outcome.output, pl.concat([outcome.state, silent.select(layout.names)]), outcome.wakes)
 
 
 def _given(process: Process, frame: pl.DataFrame) -> Any:
@@ -103,8 +103,8 @@ def _outcome(
     parts: tuple[pl.DataFrame | None, pl.DataFrame | None, pl.DataFrame | None],
     state: pl.DataFrame,
     rows: list[pl.DataFrame],
-    setting: Setting,
-) -> Outcome:
+    setting: CallMoment,
+) -> CallResult:
     output, changed, removed = parts
     keys = [Column(k, t) for k, t in zip(process.keys, process.key_types, strict=True)]
     timer = [Column(TIMER, "timestamp")] if process.on_timer is not None else []
@@ -113,7 +113,7 @@ def _outcome(
         if given is None or given.is_empty():
             continue
         columns = keys if dead else [*keys, *process.state, *timer]
-        table = typed(process.name, "the removed keys" if dead else "the changed state", given, columns)
+        table = cast_frame(process.name, "the removed keys" if dead else "the changed state", given, columns)
         frame = pl.from_arrow(table)
         assert isinstance(frame, pl.DataFrame)
         kept.append(_as_state(process, frame, state, setting.now, dead))
@@ -123,9 +123,9 @@ def _outcome(
     addressed = _addressed(process, layout, written, state, rows)
     answer = None
     if output is not None and not output.is_empty():
-        answer = typed(process.name, "the output", output, process.schema)
+        answer = cast_frame(process.name, "the output", output, process.schema)
     wakes = wakes_of(layout, addressed, state) if timer else None
-    return Outcome(answer, addressed, wakes)
+    return CallResult(answer, addressed, wakes)
 
 
 def _as_state(process: Process, frame: pl.DataFrame, state: pl.DataFrame, now: int | None, dead: bool) -> pl.DataFrame:

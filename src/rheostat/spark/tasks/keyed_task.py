@@ -13,21 +13,21 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rheostat.elastic.routing.table import owned, shards_of
-from rheostat.keyed import frames, keys
-from rheostat.keyed.layout import TIMERS, TOUCHED
-from rheostat.keyed.outcome import Outcome, Setting
+from rheostat.keyed import frame_calls, key_calls
+from rheostat.keyed.call_result import CallMoment, CallResult
+from rheostat.keyed.keyed_layout import TIMERS, TOUCHED
 from rheostat.planning.feeds import ARRIVAL, FEED, MAX_TIME, SEQUENCE
-from rheostat.spark.stage.specs import KeyedSpec, PartReport, ResultFile, StageSpec, TableReport
-from rheostat.spark.tasks.arrivals import arrivals_of
+from rheostat.spark.stage.specs import KeyedTableSpec, PartReport, ResultFile, StageSpec, TableReport
+from rheostat.spark.tasks.arrival_times import arrivals_of
 from rheostat.spark.tasks.time_limit import time_limit
 from rheostat.state.keyed_table import KeyedReader, write_keys
 from rheostat.state.window_table import to_polars
 from rheostat.topology.nodes import Process
 from rheostat.types import arrow_type
-from rheostat.windows.layout import HASH
+from rheostat.windows.window_layout import HASH
 
 
-def take_rows(spec: StageSpec, given: KeyedSpec, slot: int, arrived: pa.Table | None, report: PartReport) -> None:
+def take_rows(spec: StageSpec, given: KeyedTableSpec, slot: int, arrived: pa.Table | None, report: PartReport) -> None:
     """Call the operator's logic with the rows that came for this slot."""
     process = given.table.process
     did = report.tables[given.table.name] = TableReport()
@@ -43,9 +43,9 @@ def take_rows(spec: StageSpec, given: KeyedSpec, slot: int, arrived: pa.Table | 
         return
     hashes = np.concatenate([f[HASH].to_numpy() for f in rows.values()])
     state = reader.lookup(hashes)
-    setting = Setting(spec.epoch, given.before, given.now)
+    setting = CallMoment(spec.epoch, given.before, given.now)
     with time_limit(process.time_limit, process.name):
-        call = keys.call_rows if process.per_key else frames.call_rows
+        call = key_calls.call_rows if process.per_key else frame_calls.call_rows
         outcome = call(process, given.table.layout, _plain(process, rows), state, setting)
     if process.clock == "event" and process.ttl is not None:
         outcome = _touched(outcome, state, given.before, rows)
@@ -55,7 +55,7 @@ def take_rows(spec: StageSpec, given: KeyedSpec, slot: int, arrived: pa.Table | 
     report.note_hottest(_hottest(process, rows, outcome, len(routing)))
 
 
-def call_timers(spec: StageSpec, given: KeyedSpec, slot: int, report: PartReport) -> None:
+def call_timers(spec: StageSpec, given: KeyedTableSpec, slot: int, report: PartReport) -> None:
     """Call the operator's timers that the watermark has passed."""
     process, layout, until = given.table.process, given.table.layout, given.after
     assert until is not None
@@ -67,20 +67,20 @@ def call_timers(spec: StageSpec, given: KeyedSpec, slot: int, report: PartReport
     if due.is_empty():
         return
     with time_limit(process.time_limit, process.name):
-        call = keys.call_timers if process.per_key else frames.call_timers
-        outcome = call(process, layout, due, Setting(spec.epoch, until, given.now))
+        call = key_calls.call_timers if process.per_key else frame_calls.call_timers
+        outcome = call(process, layout, due, CallMoment(spec.epoch, until, given.now))
     if process.clock == "event" and process.ttl is not None:
         outcome = _touched(outcome, due, until, {})
     _write(spec, given, slot, outcome, report)
     report.spend(shards_of(due[HASH].to_numpy(), len(routing)), time.perf_counter() - began)
 
 
-def _reader(given: KeyedSpec, routing: tuple[int, ...], slot: int) -> KeyedReader:
+def _reader(given: KeyedTableSpec, routing: tuple[int, ...], slot: int) -> KeyedReader:
     mine = owned(routing, slot)
     return KeyedReader(given.folder, given.table.layout, given.segments, mine, given.now, given.table.process.ttl)
 
 
-def _rows(spec: StageSpec, given: KeyedSpec, arrived: pa.Table | None) -> dict[str, pl.DataFrame]:
+def _rows(spec: StageSpec, given: KeyedTableSpec, arrived: pa.Table | None) -> dict[str, pl.DataFrame]:
     """Per stream, the rows in order, with what was carried beside them."""
     process = given.table.process
     rows = {}
@@ -117,8 +117,8 @@ def _plain(process: Process, rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.D
 
 
 def _touched(
-    outcome: Outcome, before: pl.DataFrame, watermark: int | None, rows: Mapping[str, pl.DataFrame]
-) -> Outcome:
+    outcome: CallResult, before: pl.DataFrame, watermark: int | None, rows: Mapping[str, pl.DataFrame]
+) -> CallResult:
     """By event time, a key is as old as the newest row it ever had, or as the watermark when it last changed."""
     times = [before.select(HASH, pl.col(TOUCHED).alias(MAX_TIME))]
     times += [f.select(HASH, MAX_TIME) for f in rows.values() if MAX_TIME in f.columns]
@@ -126,10 +126,10 @@ def _touched(
     known = outcome.state.join(newest, on=HASH, how="left")
     touched = pl.max_horizontal(MAX_TIME, pl.lit(watermark, dtype=pl.Int64)).alias(TOUCHED)
     state = known.with_columns(touched).select(outcome.state.columns)
-    return Outcome(outcome.output, state, outcome.wakes, outcome.costs)
+    return CallResult(outcome.output, state, outcome.wakes, outcome.costs)
 
 
-def _write(spec: StageSpec, given: KeyedSpec, slot: int, outcome: Outcome | None, report: PartReport) -> None:
+def _write(spec: StageSpec, given: KeyedTableSpec, slot: int, outcome: CallResult | None, report: PartReport) -> None:
     """Write changed state and folded segments as one segment, and output as a result file."""
     table, routing = given.table, spec.routing[report.component]
     watermark = given.before if given.after is None else given.after
@@ -159,7 +159,7 @@ def _write(spec: StageSpec, given: KeyedSpec, slot: int, outcome: Outcome | None
         report.results.append(ResultFile(table.name, file, len(outcome.output)))
 
 
-def _by_shard(outcome: Outcome, shards: int) -> np.ndarray | None:
+def _by_shard(outcome: CallResult, shards: int) -> np.ndarray | None:
     """Seconds per shard that were measured key by key."""
     if outcome.costs is None:
         return None
@@ -168,7 +168,7 @@ def _by_shard(outcome: Outcome, shards: int) -> np.ndarray | None:
 
 
 def _hottest(
-    process: Process, rows: Mapping[str, pl.DataFrame], outcome: Outcome, shards: int
+    process: Process, rows: Mapping[str, pl.DataFrame], outcome: CallResult, shards: int
 ) -> tuple[int, str, float]:
     """The key with most work in the busiest shard: shard, key, and its share of the task's work."""
     frame = rows[process.upstream] if len(rows[process.upstream]) else max(rows.values(), key=len)

@@ -20,7 +20,7 @@ STAGING = "_rheostat"
 
 
 @dataclass(frozen=True)
-class Staged:
+class StagedRows:
     """Rows of an epoch, as Parquet files in a folder of their own."""
 
     folder: Folder
@@ -45,7 +45,7 @@ def staging_folder(sinks: Sequence[Sink], fallback: Folder, epoch: int) -> Folde
     return home / f"epoch={epoch}"
 
 
-def write_sinks(stream: str, sinks: Iterable[Sink], staged: Staged, epoch: int, spark: SparkSession) -> None:
+def write_sinks(stream: str, sinks: Iterable[Sink], staged: StagedRows, epoch: int, spark: SparkSession) -> None:
     """Write one stream's rows of an epoch to all its sinks; the Parquet sink that holds the staging comes last."""
     ordered = sorted(sinks, key=lambda s: isinstance(s, ParquetSink) and Folder.at(s.path) / STAGING == _home(staged))
     for sink in ordered:
@@ -71,11 +71,11 @@ def clean_staging(sinks: Iterable[Sink]) -> None:
             Folder.at(sink.path).delete_folder(STAGING)
 
 
-def _home(staged: Staged) -> Folder:
+def _home(staged: StagedRows) -> Folder:
     return Folder(staged.folder.uri.rsplit("/", 1)[0])
 
 
-def _publish(staged: Staged, target: Folder, epoch: int) -> None:
+def _publish(staged: StagedRows, target: Folder, epoch: int) -> None:
     """Move the complete epoch into place, instead of whatever an earlier attempt left there."""
     name = f"epoch={epoch}"
     if target / STAGING != _home(staged):
@@ -86,12 +86,12 @@ def _publish(staged: Staged, target: Folder, epoch: int) -> None:
     (target / STAGING).move(name, target, name)
 
 
-def _copied(staged: Staged, folder: Folder) -> Staged:
+def _copied(staged: StagedRows, folder: Folder) -> StagedRows:
     folder.create()
     for file in staged.files:
         with folder.filesystem.open_output_stream(folder.path(file)) as out:
             out.write(staged.folder.read(file))
-    return Staged(folder, staged.files, staged.rows, staged.schema)
+    return StagedRows(folder, staged.files, staged.rows, staged.schema)
 
 
 def _write_format(sink: FormatSink, frame: DataFrame, epoch: int) -> None:
@@ -102,7 +102,7 @@ def _write_format(sink: FormatSink, frame: DataFrame, epoch: int) -> None:
         writer.mode("append").save()
 
 
-def _print(stream: str, staged: Staged, epoch: int, rows: int) -> None:
+def _print(stream: str, staged: StagedRows, epoch: int, rows: int) -> None:
     table = staged.arrow()
     shown = RichTable(title=f"{stream}, epoch {epoch}: {staged.rows} rows")
     for name in table.column_names:

@@ -18,7 +18,7 @@ from rheostat.windows.partials import Column
 
 
 @dataclass(frozen=True)
-class Setting:
+class CallMoment:
     """Where and when user logic runs.
 
     Attributes:
@@ -32,7 +32,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CallResult:
     """What came of a call.
 
     Attributes:
@@ -48,7 +48,7 @@ class Outcome:
     costs: tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None = None
 
 
-def typed(operator: str, what: str, frame: pl.DataFrame, columns: Sequence[Column]) -> pa.Table:
+def cast_frame(operator: str, what: str, frame: pl.DataFrame, columns: Sequence[Column]) -> pa.Table:
     """A frame with exactly the declared columns and types; an error names the column that does not fit."""
     missing = [c.name for c in columns if c.name not in frame.columns]
     if missing:
@@ -60,7 +60,7 @@ def typed(operator: str, what: str, frame: pl.DataFrame, columns: Sequence[Colum
     return pa.table(arrays, schema=pa.schema([(c.name, arrow_type(c.type)) for c in columns]))
 
 
-def typed_rows(operator: str, what: str, rows: Sequence[Any], columns: Sequence[Column]) -> pa.Table:
+def cast_rows(operator: str, what: str, rows: Sequence[Any], columns: Sequence[Column]) -> pa.Table:
     """The same for rows that are sequences, or mappings by column name."""
     names = [c.name for c in columns]
     plain = [_plain_row(operator, what, row, names) for row in rows]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rheostat.topology.nodes import Process
-from rheostat.windows.layout import HASH
 from rheostat.windows.partials import Column
+from rheostat.windows.window_layout import HASH
 
 DEAD, TOUCHED, TIMERS = "dead", "touched", "timers"
 """Whether the key was removed; when it last changed; the times it asked to be called back at."""

@@ -12,20 +12,20 @@ import polars as pl
 import pyarrow as pa
 
 from rheostat.errors import OperatorError
-from rheostat.keyed.layout import TIMERS, KeyedLayout
-from rheostat.keyed.outcome import Outcome, Setting, typed_rows
+from rheostat.keyed.call_result import CallMoment, CallResult, cast_rows
+from rheostat.keyed.keyed_layout import TIMERS, KeyedLayout
 from rheostat.topology.nodes import Process
 from rheostat.topology.processors import Context, KeyProcessor, from_micros
-from rheostat.windows.layout import HASH, START
 from rheostat.windows.partials import Column
+from rheostat.windows.window_layout import HASH, START
 
 Key = tuple[Any, ...]
 _NAN = float("nan")
 
 
 def call_rows(
-    process: Process, layout: KeyedLayout, rows: Mapping[str, pl.DataFrame], state: pl.DataFrame, setting: Setting
-) -> Outcome:
+    process: Process, layout: KeyedLayout, rows: Mapping[str, pl.DataFrame], state: pl.DataFrame, setting: CallMoment
+) -> CallResult:
     """Call the processor for every key that has rows.
 
     Args:
@@ -48,7 +48,7 @@ def call_rows(
     return calls.outcome()
 
 
-def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, setting: Setting) -> Outcome:
+def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, setting: CallMoment) -> CallResult:
     """Call ``on_timer`` for every timer that is due, in the order of time for each key."""
     calls = _Calls(process, layout, due, setting)
     for hash_, *key in due.select(HASH, *layout.key_names).rows():
@@ -59,7 +59,7 @@ def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, settin
 class _Calls:
     """The calls of one task: one processor object, which plays one key after another."""
 
-    def __init__(self, process: Process, layout: KeyedLayout, state: pl.DataFrame, setting: Setting) -> None:
+    def __init__(self, process: Process, layout: KeyedLayout, state: pl.DataFrame, setting: CallMoment) -> None:
         self._process = process
         self._layout = layout
         self._setting = setting
@@ -119,20 +119,20 @@ class _Calls:
         self._costs[0].append(hash_)
         self._costs[1].append(time.perf_counter() - began)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CallResult:
         """Everything the calls gave."""
         process, layout = self._process, self._layout
-        output = typed_rows(process.name, "an output row", self._output, process.schema) if self._output else None
+        output = cast_rows(process.name, "an output row", self._output, process.schema) if self._output else None
         empty = [None] * len(self._fields)
         rows = [
             (hash_, *key, *(empty if dead else kept), dead, self._setting.now, timers)
             for key, (hash_, dead, kept, timers) in self._written.items()
         ]
-        state = _polars(typed_rows(process.name, "the state", rows, layout.columns))
+        state = _polars(cast_rows(process.name, "the state", rows, layout.columns))
         wake_columns = (Column(HASH, "bigint"), *layout.keys, Column(START, "bigint"))
-        wakes = _polars(typed_rows(process.name, "a timer", self._wakes, wake_columns)) if self._wakes else None
+        wakes = _polars(cast_rows(process.name, "a timer", self._wakes, wake_columns)) if self._wakes else None
         costs = np.array(self._costs[0], dtype=np.int64), np.array(self._costs[1], dtype=np.float64)
-        return Outcome(output, state, wakes, costs)
+        return CallResult(output, state, wakes, costs)
 
 
 def _groups(process: Process, frame: pl.DataFrame) -> Iterator[tuple[int, Key, list[Any]]]:

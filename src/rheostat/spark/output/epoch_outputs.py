@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame
 
 from rheostat.planning.physical import PhysicalPlan
 from rheostat.planning.results import result_schema
-from rheostat.spark.epoch.job import Job
+from rheostat.spark.epoch.query_context import QueryContext
 from rheostat.spark.input.counts import Counts
-from rheostat.spark.input.rows import EpochRows
+from rheostat.spark.input.epoch_streams import EpochStreams
 from rheostat.spark.output.aside import rows_aside
-from rheostat.spark.output.sinks import Staged, staging_folder, write_sinks
+from rheostat.spark.output.sink_writers import StagedRows, staging_folder, write_sinks
 from rheostat.spark.stage.specs import PartReport
 from rheostat.state.files import Folder
 from rheostat.topology.nodes import Consolidate, Process, Source
@@ -29,7 +29,7 @@ class EpochOutputs:
         staging: for every operator whose results anybody reads, the folder tasks write them to.
     """
 
-    def __init__(self, job: Job, epoch: int, rows: EpochRows) -> None:
+    def __init__(self, job: QueryContext, epoch: int, rows: EpochStreams) -> None:
         self._job = job
         self._epoch = epoch
         self._rows = rows
@@ -56,7 +56,7 @@ class EpochOutputs:
         for operator, written in files.items():
             names, rows = tuple(f for f, _ in written), sum(n for _, n in written)
             schema = _schema_of(self._job.plan, operator)
-            self._rows.results[operator] = Staged(self.staging[operator], names, rows, schema)
+            self._rows.results[operator] = StagedRows(self.staging[operator], names, rows, schema)
 
     def write(self, before: Mapping[str, int | None], counts: Mapping[str, Counts]) -> None:
         """Write all sinks.
@@ -81,7 +81,7 @@ class EpochOutputs:
         for name in home.folders():
             home.delete_folder(name)
 
-    def _staged(self, stream: str) -> Staged | None:
+    def _staged(self, stream: str) -> StagedRows | None:
         """A stream's rows: as tasks left them, or, for a stream behind maps, as Spark writes them."""
         origin = self._job.graph.origin_of(stream)
         if isinstance(origin, Source):
@@ -99,7 +99,7 @@ class EpochOutputs:
         rows = rows_aside(self._rows.stream(source.name), time_sql, tables, watermark, late=late, nulls=nulls)
         self._write(stream, sinks, _written(rows, self._folder(stream, sinks)))
 
-    def _write(self, stream: str, sinks: list[Sink], staged: Staged) -> None:
+    def _write(self, stream: str, sinks: list[Sink], staged: StagedRows) -> None:
         if staged.rows:
             write_sinks(stream, sinks, staged, self._epoch, self._rows.spark)
 
@@ -117,9 +117,9 @@ def _schema_of(plan: PhysicalPlan, operator: str) -> str:
     return ", ".join(f"{quoted(n)} {t}" for n, t in result_schema(output, types).items())
 
 
-def _written(rows: DataFrame, folder: Folder) -> Staged:
+def _written(rows: DataFrame, folder: Folder) -> StagedRows:
     rows.write.mode("overwrite").parquet(folder.spark_uri)
     files = tuple(n for n in folder.names() if n.endswith(".parquet"))
     count = sum(pq.read_metadata(folder.path(f), filesystem=folder.filesystem).num_rows for f in files)
     schema = ", ".join(f"{quoted(n)} {t}" for n, t in rows.dtypes)
-    return Staged(folder, files, count, schema)
+    return StagedRows(folder, files, count, schema)

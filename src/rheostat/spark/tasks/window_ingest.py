@@ -23,17 +23,17 @@ from rheostat.elastic.routing.table import owned, shards_of
 from rheostat.errors import OperatorError
 from rheostat.planning.feeds import ARRIVAL, FEED, MAX_TIME, Feed
 from rheostat.planning.results import finish
-from rheostat.spark.stage.specs import KeyedSpec, PartReport, ResultFile, StageSpec, TableReport, TableSpec
-from rheostat.spark.tasks.arrivals import arrivals_of
-from rheostat.spark.tasks.keyed import call_timers, take_rows
+from rheostat.spark.stage.specs import KeyedTableSpec, PartReport, ResultFile, StageSpec, TableReport, WindowTableSpec
+from rheostat.spark.tasks.arrival_times import arrivals_of
+from rheostat.spark.tasks.keyed_task import call_timers, take_rows
 from rheostat.state.cache import drain_fetches
 from rheostat.state.window_table import TableReader, arrow_schema, to_polars, write_rows
-from rheostat.windows.close import Closed, close
+from rheostat.windows.close import ClosedGranule, close
 from rheostat.windows.custom import GROUP, Custom
 from rheostat.windows.lateness import place
-from rheostat.windows.layout import GRANULE, HASH, START, Layout
 from rheostat.windows.partials import ROWS
 from rheostat.windows.refresh import refresh
+from rheostat.windows.window_layout import GRANULE, HASH, START, WindowLayout
 
 REPORT_SCHEMA = "report string"
 
@@ -72,7 +72,7 @@ def _count_fetches(spec: StageSpec, report: PartReport) -> None:
     """How many bytes the task had to copy to this node, and how many of them because shards came to its slot."""
     routing = spec.routing[report.component]
     came = [s for s in spec.moved.get(report.component, ()) if routing[s] == report.slot]
-    known: list[TableSpec | KeyedSpec] = [*spec.tables[report.component], *spec.keyed[report.component]]
+    known: list[WindowTableSpec | KeyedTableSpec] = [*spec.tables[report.component], *spec.keyed[report.component]]
     ranges = {s.file: s.shards for given in known for s in (*given.segments, *given.fold)}
     for file, size in drain_fetches():
         report.fetched += size
@@ -117,7 +117,7 @@ def _ingest_part(spec: StageSpec, part: int, batches: Iterable[pa.RecordBatch]) 
 
 
 def _take_in(
-    spec: StageSpec, given: TableSpec, slot: int, arrived: pa.Table | None, routing: tuple[int, ...]
+    spec: StageSpec, given: WindowTableSpec, slot: int, arrived: pa.Table | None, routing: tuple[int, ...]
 ) -> tuple[TableReport, pl.DataFrame | None]:
     """Write what arrived for a table as a segment; also what changed, by pane and key."""
     report = TableReport()
@@ -149,7 +149,7 @@ def _take_in(
     return report, new
 
 
-def _unpack(feed: Feed, several: bool, layout: Layout, arrived: pa.Table) -> pl.DataFrame:
+def _unpack(feed: Feed, several: bool, layout: WindowLayout, arrived: pa.Table) -> pl.DataFrame:
     """A feed's rows under their own names and types."""
     table = arrived.filter(pc.equal(arrived.column(FEED), feed.number)) if several else arrived
     table = table.select(feed.wire).rename_columns(feed.columns)
@@ -175,7 +175,7 @@ def _count_in(report: TableReport, feed: Feed, frame: pl.DataFrame) -> pl.DataFr
     return timed
 
 
-def _partials_of_rows(layout: Layout, rows: pl.DataFrame) -> pl.DataFrame:
+def _partials_of_rows(layout: WindowLayout, rows: pl.DataFrame) -> pl.DataFrame:
     """Partials of user-written aggregates, out of rows; everything else about them is empty."""
     by = [START, *layout.key_names]
     groups = rows.group_by(by).agg(pl.col(HASH).first()).with_row_index(GROUP)
@@ -187,7 +187,7 @@ def _partials_of_rows(layout: Layout, rows: pl.DataFrame) -> pl.DataFrame:
     return groups.drop(GROUP)
 
 
-def _completed(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+def _completed(frame: pl.DataFrame, layout: WindowLayout) -> pl.DataFrame:
     """The frame with every state column, empty where it had none, in the types of the state."""
     schema = arrow_schema(layout)
     missing = [f for f in schema if f.name not in frame.columns]
@@ -199,7 +199,7 @@ def _completed(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     return to_polars(table.select([START, *schema.names]).cast(pa.schema([pa.field(START, pa.int64()), *schema])))
 
 
-def _placed(report: TableReport, given: TableSpec, new: pl.DataFrame) -> pl.DataFrame:
+def _placed(report: TableReport, given: WindowTableSpec, new: pl.DataFrame) -> pl.DataFrame:
     """The rows with the granules they belong to; late ones are counted."""
     homes: list[tuple[int, int, int]] = []
     late: list[int] = []
@@ -267,7 +267,9 @@ def _close_part(spec: StageSpec, part: int, batches: Iterable[pa.RecordBatch]) -
     return report
 
 
-def _write_results(spec: StageSpec, given: TableSpec, slot: int, closed: list[Closed], emit: str) -> list[ResultFile]:
+def _write_results(
+    spec: StageSpec, given: WindowTableSpec, slot: int, closed: list[ClosedGranule], emit: str
+) -> list[ResultFile]:
     """Finish what closed, for every operator that emits this way, as Parquet files in staging."""
     written = []
     windows = {i: g.window for i, g in enumerate(given.table.plan.granules)}

@@ -21,7 +21,7 @@ Probe = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Job:
+class QueryContext:
     """What an epoch needs to know.
 
     Attributes:
