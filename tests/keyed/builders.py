@@ -47,17 +47,17 @@ def operator(
     fields = {n: f.column_type for n, f in logic.fields.items()} if per_key else state or {"total": "bigint"}
     first = next(iter(streams.values()))
     return Process(
-        "op",
-        tuple(streams),
-        tuple(columns(s) for s in streams.values()),
-        tuple(by),
-        tuple(first[k] for k in by),
-        columns(fields),
-        columns(schema),
-        logic,
-        on_timer,
-        per_key,
-        over,
+        name="op",
+        upstreams=tuple(streams),
+        inputs=tuple(columns(s) for s in streams.values()),
+        keys=tuple(by),
+        key_types=tuple(first[k] for k in by),
+        state=columns(fields),
+        schema=columns(schema),
+        logic=logic,
+        on_timer=on_timer,
+        per_key=per_key,
+        over=over,
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from rheostat.elastic.routing.table import even_routing
-from rheostat.planning.physical import PhysicalPlan, plan_physical
+from rheostat.planning.physical import plan_physical
+from rheostat.planning.tables import PhysicalPlan
 from rheostat.planning.view import View, view_of
 from rheostat.topology import aggregates as rh
 from rheostat.topology import sinks

@@ -110,7 +110,7 @@ REFUSED: list[tuple[str, Build, str]] = [
     (
         "a new aggregate",
         lambda r: r.compute("by_key", by="key", n=rh.count(), low=rh.min("value")).consolidate("windows", WINDOWS),
-        r"operator 'by_key' now needs p.min\(value\), which its open windows have not kept",
+        r"operator 'by_key' now needs p.min\(value\), which its open windows do not have",
     ),
     (
         "a lost operator",
@@ -120,7 +120,7 @@ REFUSED: list[tuple[str, Build, str]] = [
     (
         "emit",
         lambda r: r.compute("by_key", by="key", n=rh.count()).consolidate("windows", WINDOWS, emit="update"),
-        "operator 'by_key' has not kept the panes that emit='update' needs",
+        "operator 'by_key': emit='update' needs panes that the checkpoint does not have",
     ),
 ]
 

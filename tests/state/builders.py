@@ -50,4 +50,4 @@ def commit(checkpoint: Checkpoint, segments: Sequence[Segment], table: str = "ar
 
 def segment(file: str, epoch: int = 0, rows: int = 1, size: int = 1) -> Segment:
     """A segment as a manifest knows it, without a file."""
-    return Segment(file, epoch, rows, size, {0: (0, 0)}, (0, SHARDS - 1))
+    return Segment(file=file, epoch=epoch, rows=rows, bytes=size, spans={0: (0, 0)}, shards=(0, SHARDS - 1))

@@ -10,15 +10,16 @@ import pyarrow as pa
 import pytest
 
 from rheostat.planning import compatibility
-from rheostat.planning.physical import WindowTable, plan_physical
+from rheostat.planning.physical import plan_physical
 from rheostat.planning.results import finish
+from rheostat.planning.tables import WindowTable
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
 from rheostat.state.window_table import TableReader, write_rows
 from rheostat.topology import aggregates as rh
 from rheostat.topology.aggregates import Aggregate
 from rheostat.topology.graph import Graph
-from rheostat.windows.close import ClosedGranule, close
+from rheostat.windows.close import MergedGranule, close
 from rheostat.windows.refresh import refresh
 from rheostat.windows.window import tumbling
 from rheostat.windows.window_layout import GRANULE, HASH, START
@@ -70,9 +71,8 @@ def written(folder: Folder, table: WindowTable, epoch: int, panes: list[int]) ->
     return segment
 
 
-def results(table: WindowTable, closed: list[ClosedGranule]) -> list[tuple[object, ...]]:
-    windows = {i: g.window for i, g in enumerate(table.plan.granules)}
-    finished = finish(table.outputs[0], windows, {"area": "string"}, closed)
+def results(table: WindowTable, closed: list[MergedGranule]) -> list[tuple[object, ...]]:
+    finished = finish(table.outputs[0], closed)
     assert isinstance(finished, pa.Table)
     return sorted(zip(finished.column("window").to_pylist(), finished.column("most").to_pylist(), strict=True))
 

@@ -16,7 +16,7 @@ from rheostat.state import compaction
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
 from rheostat.state.window_table import TableReader, write_rows
-from rheostat.windows.close import ClosedGranule, close
+from rheostat.windows.close import MergedGranule, close
 from rheostat.windows.consolidation import ConsolidationPlan, plan_consolidation
 from rheostat.windows.window import Window
 from rheostat.windows.window_layout import HASH, WindowLayout
@@ -79,7 +79,7 @@ class OnDisk:
         self.segments = tuple(s for s in self.segments if s not in fold)
         self.segments += tuple(s for s in written if s is not None)
 
-    def _close(self, number: int, before: int | None, after: int, routing: Routing) -> Iterable[list[ClosedGranule]]:
+    def _close(self, number: int, before: int | None, after: int, routing: Routing) -> Iterable[list[MergedGranule]]:
         parts, written = [], []
         for slot in sorted(set(routing)):
             reader = TableReader(self.folder, self.layout, self.segments, owned(routing, slot))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 from hypothesis import strategies as st
 
-from rheostat.windows.close import ClosedGranule, close
+from rheostat.windows.close import MergedGranule, close
 from rheostat.windows.consolidation import ConsolidationPlan
 from rheostat.windows.lateness import place
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column, Extreme, Total
@@ -148,7 +148,7 @@ class Memory:
         for (granule, start), part in rows.partition_by(GRANULE, START, as_dict=True).items():
             self.held[granule, start].append(part.drop(GRANULE, START))
 
-    def close(self, before: int | None, after: int) -> Iterator[ClosedGranule]:
+    def close(self, before: int | None, after: int) -> Iterator[MergedGranule]:
         """Close windows and store what others will be made from."""
         closed = list(close(self, self.layout, self.plan, before, after))
         for c in closed:
@@ -162,7 +162,7 @@ class Memory:
             del self.held[key]
 
 
-def results_of(closed: Iterable[ClosedGranule], plan: ConsolidationPlan, layout: WindowLayout) -> Results:
+def results_of(closed: Iterable[MergedGranule], plan: ConsolidationPlan, layout: WindowLayout) -> Results:
     """Emitted windows in the form of the expectation; an instance or a key that comes twice is an error."""
     results: Results = {}
     columns = [c.name for p in layout.partials for c in p.columns]

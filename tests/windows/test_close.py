@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from rheostat.windows.close import ClosedGranule, close
+from rheostat.windows.close import MergedGranule, close
 from rheostat.windows.consolidation import PANE, plan_consolidation
 from rheostat.windows.partials import ROWS
 from rheostat.windows.window import Window
@@ -117,7 +117,7 @@ def test_after_a_year_of_silence_nothing_is_counted_through() -> None:
 def test_a_key_that_has_left_a_running_total_is_gone() -> None:
     plan = plan_consolidation([Window(10, 1)], subtractable=True)
     state = Memory(plan, EXACT, {(PANE, 0): [frame("a", 1, 5)], (PANE, 9): [frame("b", 1, 7)]})
-    closed: dict[int, ClosedGranule] = {c.start: c for c in close(state, EXACT, plan, None, 30)}
+    closed: dict[int, MergedGranule] = {c.start: c for c in close(state, EXACT, plan, None, 30)}
     assert sorted(closed[0].frame["k.area"]) == ["a", "b"]
     assert closed[1].frame["k.area"].to_list() == ["b"]
     assert max(closed) == 9

@@ -9,65 +9,78 @@ import polars as pl
 import pyarrow as pa
 
 from rheostat.errors import OperatorError
-from rheostat.keyed.call_result import CallMoment, CallResult, cast_frame
+from rheostat.keyed.call_result import CallMoment, CallResult
+from rheostat.keyed.declared_types import cast_frame
 from rheostat.keyed.keyed_layout import DEAD, TIMERS, TOUCHED, KeyedLayout
 from rheostat.topology.nodes import Process
 from rheostat.topology.process import TIMER
 from rheostat.windows.partials import Column
 from rheostat.windows.window_layout import HASH, START
 
-_MOMENT = pl.Datetime("us", "UTC")
+_TIMESTAMP = pl.Datetime("us", "UTC")
 
 
 def call_rows(
-    process: Process, layout: KeyedLayout, rows: Mapping[str, pl.DataFrame], state: pl.DataFrame, setting: CallMoment
+    process: Process, layout: KeyedLayout, rows: Mapping[str, pl.DataFrame], state: pl.DataFrame, moment: CallMoment
 ) -> CallResult:
     """Call the operator's function with the slot's rows.
 
     Args:
+        process: the operator.
+        layout: the columns of its state.
         rows: per stream, the rows in order: ``hash``, and the stream's own columns as ``r.NAME``.
-        state: what is known of their keys, in the columns of the layout.
+        state: the state of their keys, in the columns of the layout.
+        moment: when the call takes place.
     """
     frames = {
         name: frame.select(pl.col(n).alias(n.removeprefix("r.")) for n in frame.columns if n != HASH)
         for name, frame in rows.items()
     }
     argument: Any = (
-        {n: _given(process, f) for n, f in frames.items()}
+        {n: _to_user_frame(process, f) for n, f in frames.items()}
         if len(process.upstreams) > 1
-        else _given(process, frames[process.upstream])
+        else _to_user_frame(process, frames[process.upstream])
     )
-    parts = _call(process, "", process.logic, argument, _given(process, _seen(process, state)))
-    return _outcome(process, layout, parts, state, list(rows.values()), setting)
+    parts = _call(process, "", process.logic, argument, _to_user_frame(process, _visible_state(process, state)))
+    return _to_result(process, layout, parts, state, list(rows.values()), moment)
 
 
-def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, setting: CallMoment) -> CallResult:
-    """Call ``on_timer`` with the state of keys whose timer is due. A timer that is not set again is gone."""
+def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, moment: CallMoment) -> CallResult:
+    """Call ``on_timer`` with the state of keys whose timer is due. A timer that is not set again is removed.
+
+    Args:
+        process: the operator.
+        layout: the columns of its state.
+        due: the state of the keys whose timer is due.
+        moment: when the call takes place.
+    """
     assert process.on_timer is not None
-    parts = _call(process, "on_timer", process.on_timer, _given(process, _seen(process, due)))
+    parts = _call(process, "on_timer", process.on_timer, _to_user_frame(process, _visible_state(process, due)))
     fired = due.with_columns(pl.lit([], dtype=pl.List(pl.Int64)).alias(TIMERS))
-    outcome = _outcome(process, layout, parts, fired, [], setting)
-    kept = outcome.state.select(*layout.key_names)
+    result = _to_result(process, layout, parts, fired, [], moment)
+    kept = result.state.select(*layout.key_names)
     silent = fired.join(kept, on=layout.key_names, how="anti", nulls_equal=True)
-    return CallResult(outcome.output, pl.concat([outcome.state, silent.select(layout.names)]), outcome.wakes)
+    return CallResult(result.output, pl.concat([result.state, silent.select(layout.names)]), result.wakes)
 
 
-def _given(process: Process, frame: pl.DataFrame) -> Any:
+def _to_user_frame(process: Process, frame: pl.DataFrame) -> Any:
+    """A frame in the library that the operator's function is written for."""
     return frame if process.over == "polars" else frame.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
-def _seen(process: Process, state: pl.DataFrame) -> pl.DataFrame:
-    """The state as the user sees it: key columns, fields, and the timer if there are any."""
+def _visible_state(process: Process, state: pl.DataFrame) -> pl.DataFrame:
+    """The state as the user sees it: key columns, fields, and the timer if the operator has timers."""
     columns = [
         *(pl.col(f"k.{k}").alias(k) for k in process.keys),
         *(pl.col(f"s.{c.name}").alias(c.name) for c in process.state),
     ]
     if process.on_timer is not None:
-        columns.append(pl.col(TIMERS).list.min().cast(_MOMENT).alias(TIMER))
+        columns.append(pl.col(TIMERS).list.min().cast(_TIMESTAMP).alias(TIMER))
     return state.select(columns)
 
 
 def _call(process: Process, step: str, function: Callable[..., Any], *arguments: Any) -> tuple[Any, Any, Any]:
+    """Call a user's function; its output, changed state and removed keys as Polars frames or None."""
     what = step or "the function"
     try:
         result = function(*arguments)
@@ -97,30 +110,30 @@ def _polars(process: Process, what: str, frame: Any) -> pl.DataFrame | None:
     raise OperatorError(process.name, f"{what} is {type(frame).__name__}, not a {process.over} frame")
 
 
-def _outcome(
+def _to_result(
     process: Process,
     layout: KeyedLayout,
     parts: tuple[pl.DataFrame | None, pl.DataFrame | None, pl.DataFrame | None],
     state: pl.DataFrame,
     rows: list[pl.DataFrame],
-    setting: CallMoment,
+    moment: CallMoment,
 ) -> CallResult:
+    """What the function returned, checked and with routing hashes."""
     output, changed, removed = parts
-    keys = [Column(k, t) for k, t in zip(process.keys, process.key_types, strict=True)]
     timer = [Column(TIMER, "timestamp")] if process.on_timer is not None else []
     kept = []
     for given, dead in ((changed, False), (removed, True)):
         if given is None or given.is_empty():
             continue
-        columns = keys if dead else [*keys, *process.state, *timer]
+        columns = process.key_columns if dead else (*process.key_columns, *process.state, *timer)
         table = cast_frame(process.name, "the removed keys" if dead else "the changed state", given, columns)
         frame = pl.from_arrow(table)
         assert isinstance(frame, pl.DataFrame)
-        kept.append(_as_state(process, frame, state, setting.now, dead))
+        kept.append(_to_state(process, frame, state, moment.now, dead))
     written = pl.concat(kept) if kept else state.clear().drop(HASH)
     if written.select(layout.key_names).is_duplicated().any():
         raise OperatorError(process.name, "the changed state has two rows for one key")
-    addressed = _addressed(process, layout, written, state, rows)
+    addressed = _with_hash(process, layout, written, state, rows)
     answer = None
     if output is not None and not output.is_empty():
         answer = cast_frame(process.name, "the output", output, process.schema)
@@ -128,7 +141,7 @@ def _outcome(
     return CallResult(answer, addressed, wakes)
 
 
-def _as_state(process: Process, frame: pl.DataFrame, state: pl.DataFrame, now: int | None, dead: bool) -> pl.DataFrame:
+def _to_state(process: Process, frame: pl.DataFrame, state: pl.DataFrame, now: int | None, dead: bool) -> pl.DataFrame:
     """A user's frame in the columns and types of the state, all but the hash."""
     times = pl.lit([], dtype=pl.List(pl.Int64))
     if process.on_timer is not None and not dead:
@@ -144,10 +157,13 @@ def _as_state(process: Process, frame: pl.DataFrame, state: pl.DataFrame, now: i
     return made.cast({name: state.schema[name] for name in made.columns})
 
 
-def _addressed(
+def _with_hash(
     process: Process, layout: KeyedLayout, written: pl.DataFrame, state: pl.DataFrame, rows: list[pl.DataFrame]
 ) -> pl.DataFrame:
-    """State rows with their routing hash, which only what came in knows. Keys of other shards are refused."""
+    """State rows with their routing hash, taken from the rows and the state that the call was given.
+
+    Keys that are in neither are refused: they may belong to another slot.
+    """
     names = layout.key_names
     renamed = [pl.col(f"r.{k}").alias(f"k.{k}") for k in process.keys]
     seen = [state.select(HASH, *names), *(f.unique(subset=[HASH]).select(HASH, *renamed) for f in rows)]
@@ -166,7 +182,7 @@ def _addressed(
 
 
 def wakes_of(layout: KeyedLayout, state: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Timers that were not there before, one row each."""
+    """The timers in ``state`` that are not in ``before``, one row each."""
     by = [HASH, *layout.key_names]
     after, known = (
         f.select(*by, pl.col(TIMERS).alias(START)).explode(START).filter(pl.col(START).is_not_null())

@@ -1,4 +1,4 @@
-"""Logic key by key: a processor's fields are filled with one key's state, its method is called, the fields are kept."""
+"""Logic key by key: fill a processor's fields with one key's state, call its method, keep the fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import polars as pl
 import pyarrow as pa
 
 from rheostat.errors import OperatorError
-from rheostat.keyed.call_result import CallMoment, CallResult, cast_rows
+from rheostat.keyed.call_result import CallMoment, CallResult
+from rheostat.keyed.declared_types import cast_rows
 from rheostat.keyed.keyed_layout import TIMERS, KeyedLayout
 from rheostat.topology.nodes import Process
 from rheostat.topology.processors import Context, KeyProcessor, from_micros
@@ -20,19 +21,24 @@ from rheostat.windows.partials import Column
 from rheostat.windows.window_layout import HASH, START
 
 Key = tuple[Any, ...]
+"""The values of a key's attributes."""
+
 _NAN = float("nan")
 
 
 def call_rows(
-    process: Process, layout: KeyedLayout, rows: Mapping[str, pl.DataFrame], state: pl.DataFrame, setting: CallMoment
+    process: Process, layout: KeyedLayout, rows: Mapping[str, pl.DataFrame], state: pl.DataFrame, moment: CallMoment
 ) -> CallResult:
     """Call the processor for every key that has rows.
 
     Args:
+        process: the operator.
+        layout: the columns of its state.
         rows: per stream, the rows in order: ``hash``, and the stream's own columns as ``r.NAME``.
-        state: what is known of their keys, in the columns of the layout.
+        state: the state of their keys, in the columns of the layout.
+        moment: when the calls take place.
     """
-    calls = _Calls(process, layout, state, setting)
+    calls = _Calls(process, layout, state, moment)
     groups = {name: _groups(process, frame) for name, frame in rows.items()}
     if len(process.upstreams) == 1:
         for hash_, key, found in groups[process.upstream]:
@@ -45,24 +51,31 @@ def call_rows(
                 given[name] = given[name] + found
         for (hash_, key), given in sorted(together.items(), key=lambda item: item[0][0]):
             calls.rows(hash_, key, given)
-    return calls.outcome()
+    return calls.result()
 
 
-def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, setting: CallMoment) -> CallResult:
-    """Call ``on_timer`` for every timer that is due, in the order of time for each key."""
-    calls = _Calls(process, layout, due, setting)
+def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, moment: CallMoment) -> CallResult:
+    """Call ``on_timer`` for every timer that is due, in the order of time for each key.
+
+    Args:
+        process: the operator.
+        layout: the columns of its state.
+        due: the state of the keys whose timers may be due.
+        moment: when the calls take place.
+    """
+    calls = _Calls(process, layout, due, moment)
     for hash_, *key in due.select(HASH, *layout.key_names).rows():
         calls.timers(hash_, _key(key))
-    return calls.outcome()
+    return calls.result()
 
 
 class _Calls:
-    """The calls of one task: one processor object, which plays one key after another."""
+    """The calls of one task: one processor object, which takes the state of one key after another."""
 
-    def __init__(self, process: Process, layout: KeyedLayout, state: pl.DataFrame, setting: CallMoment) -> None:
+    def __init__(self, process: Process, layout: KeyedLayout, state: pl.DataFrame, moment: CallMoment) -> None:
         self._process = process
         self._layout = layout
-        self._setting = setting
+        self._moment = moment
         self._fields = process.logic.fields
         self._row_of: Any = namedtuple("Key", process.keys, rename=True)  # type: ignore[misc]
         self._state = _stored(layout, state)
@@ -77,11 +90,11 @@ class _Calls:
 
     def rows(self, hash_: int, key: Key, rows: Any) -> None:
         """Call ``process`` with a key's rows."""
-        self._play(hash_, key, lambda named, context: self._processor.process(named, rows, context))
+        self._call(hash_, key, lambda named, context: self._processor.process(named, rows, context))
 
     def timers(self, hash_: int, key: Key) -> None:
         """Call ``on_timer`` for the key's timers that are due."""
-        watermark = self._setting.watermark
+        watermark = self._moment.watermark
         assert watermark is not None
         due = sorted(t for t in self._state[key][1] if t <= watermark)
 
@@ -92,14 +105,15 @@ class _Calls:
                     yield from self._processor.on_timer(named, from_micros(at), context) or ()
 
         if due:
-            self._play(hash_, key, fire, due)
+            self._call(hash_, key, fire, due)
 
-    def _play(self, hash_: int, key: Key, call: Any, fired: Iterable[int] = ()) -> None:
+    def _call(self, hash_: int, key: Key, call: Any, fired: Iterable[int] = ()) -> None:
+        """Call the processor for one key, and note its output, its state and how long it took."""
         began = time.perf_counter()
         values, timers = self._state.get(key, (None, ()))
         for position, (name, field) in enumerate(self._fields.items()):
             setattr(self._processor, name, field.loaded(None if values is None else values[position]))
-        context = Context(self._setting.epoch, self._setting.watermark)
+        context = Context(self._moment.epoch, self._moment.watermark)
         context.timers = set(timers)
         named = self._row_of._make(key)
         try:
@@ -119,13 +133,13 @@ class _Calls:
         self._costs[0].append(hash_)
         self._costs[1].append(time.perf_counter() - began)
 
-    def outcome(self) -> CallResult:
-        """Everything the calls gave."""
+    def result(self) -> CallResult:
+        """What all calls together gave."""
         process, layout = self._process, self._layout
         output = cast_rows(process.name, "an output row", self._output, process.schema) if self._output else None
         empty = [None] * len(self._fields)
         rows = [
-            (hash_, *key, *(empty if dead else kept), dead, self._setting.now, timers)
+            (hash_, *key, *(empty if dead else kept), dead, self._moment.now, timers)
             for key, (hash_, dead, kept, timers) in self._written.items()
         ]
         state = _polars(cast_rows(process.name, "the state", rows, layout.columns))
@@ -163,7 +177,7 @@ def _stored(layout: KeyedLayout, state: pl.DataFrame) -> dict[Key, tuple[list[An
 
 
 def _key(values: Iterable[Any]) -> Key:
-    """A key to look up by. Not-a-number is one key, though it is not equal to itself: one object stands for it."""
+    """A key for lookups. NaN is not equal to itself, so one object stands for every NaN."""
     return tuple(_NAN if v != v else v for v in values)  # noqa: PLR0124
 
 

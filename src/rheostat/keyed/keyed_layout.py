@@ -1,4 +1,4 @@
-"""The columns of a keyed state table: one row per key, and what the runtime notes beside a user's own fields."""
+"""The columns of a keyed table: one row per key, with the user's fields and what the runtime notes beside them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from rheostat.windows.partials import Column
 from rheostat.windows.window_layout import HASH
 
 DEAD, TOUCHED, TIMERS = "dead", "touched", "timers"
-"""Whether the key was removed; when it last changed; the times it asked to be called back at."""
+"""Columns that tell whether the key was removed, when it last changed, and the times of its timers."""
 
 STATE, WAKE = 0, 1
-"""The two granules of a keyed table: the keys' rows, and an index of which keys have a timer at which time."""
+"""The two granules of a keyed table: the rows of the keys, and an index from times to the keys with a timer then."""
 
 
 @dataclass(frozen=True)
 class KeyedLayout:
-    """The columns of a keyed state table.
+    """The columns of a keyed table.
+
+    Attributes:
+        keys: the key columns, named ``k.NAME``.
+        fields: the user's state fields, named ``s.NAME``.
 
     >>> layout = KeyedLayout((Column("k.word", "string"),), (Column("s.count", "bigint"),))
     >>> [c.name for c in layout.columns]
@@ -35,14 +39,16 @@ class KeyedLayout:
 
     @property
     def key_names(self) -> list[str]:
+        """Names of the key columns."""
         return [k.name for k in self.keys]
 
     @property
     def names(self) -> list[str]:
+        """Names of all columns."""
         return [c.name for c in self.columns]
 
 
 def layout_of(process: Process) -> KeyedLayout:
     """The layout of an operator's state."""
-    keys = tuple(Column(f"k.{k}", t) for k, t in zip(process.keys, process.key_types, strict=True))
+    keys = tuple(Column(f"k.{c.name}", c.type) for c in process.key_columns)
     return KeyedLayout(keys, tuple(Column(f"s.{c.name}", c.type) for c in process.state))

@@ -13,20 +13,26 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.elastic.routing.balance import THRESHOLD
 from rheostat.planning.view import View, view_of
-from rheostat.spark.epoch.epoch import EpochRunner
+from rheostat.spark.epoch.epoch_runner import EpochRunner
 from rheostat.spark.epoch.query_context import QueryContext
 from rheostat.spark.progress import Progress
 from rheostat.spark.stage.stage import explain_error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Status:
-    """How a query is doing.
+    """How a query is doing. Counts are since the checkpoint was made.
 
     Attributes:
         state: ``running``, ``stopped`` or ``failed``.
         epoch: the newest committed epoch; -1 before the first.
-        rows: rows since the checkpoint was made; ``results`` likewise.
+        rows: rows that came in.
+        results: result rows of all operators.
+        state_bytes: bytes of the current state.
+        late: rows that missed a window.
+        dropped: late rows that missed every window.
+        nulls: rows without event time.
+        watermarks: per source, its watermark in microseconds since 1970; None before its first row.
     """
 
     state: str
@@ -102,15 +108,15 @@ class Query:
         manifest = self._checkpoint.manifest
         sources = manifest.sources.values()
         return Status(
-            "running" if self.is_active else "stopped" if self.exception() is None else "failed",
-            manifest.epoch,
-            manifest.totals.get("rows", 0),
-            manifest.totals.get("results", 0),
-            manifest.state_bytes,
-            sum(s.late for s in sources),
-            sum(s.dropped for s in sources),
-            sum(s.nulls for s in sources),
-            dict(manifest.watermarks),
+            state="running" if self.is_active else "stopped" if self.exception() is None else "failed",
+            epoch=manifest.epoch,
+            rows=manifest.totals.get("rows", 0),
+            results=manifest.totals.get("results", 0),
+            state_bytes=manifest.state_bytes,
+            late=sum(s.late for s in sources),
+            dropped=sum(s.dropped for s in sources),
+            nulls=sum(s.nulls for s in sources),
+            watermarks=dict(manifest.watermarks),
         )
 
     def explain(self, format: str = "text") -> str:

@@ -12,10 +12,11 @@ from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.elastic.routing.table import DEFAULT_SHARDS, check_shards, even_routing
 from rheostat.errors import TopologyError
 from rheostat.planning import compatibility
-from rheostat.planning.physical import PhysicalPlan, plan_physical
+from rheostat.planning.physical import plan_physical
+from rheostat.planning.tables import PhysicalPlan
 from rheostat.planning.view import View, view_of
 from rheostat.spark.epoch.control import Control
-from rheostat.spark.epoch.epoch import EpochRunner
+from rheostat.spark.epoch.epoch_runner import EpochRunner
 from rheostat.spark.epoch.query_context import Probe, QueryContext
 from rheostat.spark.input.epoch_streams import streaming_input
 from rheostat.spark.input.lineage import rewrites, stateful_step
@@ -95,7 +96,15 @@ class Topology(Graph):
                     on_progress(progress)
 
             recorded = compatibility.record(self, plan, kept)
-            job = QueryContext(self, plan, owned, recorded, control, note, probe or _undisturbed)
+            job = QueryContext(
+                graph=self,
+                plan=plan,
+                checkpoint=owned,
+                recorded=recorded,
+                control=control,
+                on_progress=note,
+                probe=probe or _undisturbed,
+            )
             runner = EpochRunner(job)
             writer = (
                 streaming_input(sources)

@@ -9,8 +9,7 @@ from rheostat.durations import Duration, micros
 from rheostat.errors import TopologyError
 from rheostat.topology.nodes import Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
 from rheostat.topology.stream import EventTime, Stream
-from rheostat.types import TIMESTAMPS, micros_sql
-from rheostat.windows.partials import quoted
+from rheostat.types import TIMESTAMPS
 
 _KEPT = ("drop", "aside")
 CLOCK_JOINT = "+"
@@ -62,11 +61,19 @@ class Graph:
         if micros(slack) < 0:
             raise TopologyError(f"source {name!r}: slack={slack!r} is negative; rows cannot be waited for backwards")
         arrival_type = types[arrival_time] if arrival_time else None
-        self.add(
-            Source(name, frame, event_time, types[event_time], micros(slack), arrival_time, arrival_type, late, nulls)
+        source = Source(
+            name=name,
+            frame=frame,
+            event_time=event_time,
+            event_time_type=types[event_time],
+            slack=micros(slack),
+            arrival_time=arrival_time,
+            arrival_time_type=arrival_type,
+            late=late,
+            nulls=nulls,
         )
-        time_sql = micros_sql(quoted(event_time), types[event_time])
-        return Stream(self, name, frame, EventTime(time_sql, types[event_time], (event_time,)))
+        self.add(source)
+        return Stream(self, name, frame, EventTime(source.time_sql, source.event_time_type, (event_time,)))
 
     def add(self, node: Node) -> None:
         """Put an operator into the graph under a name of its own."""

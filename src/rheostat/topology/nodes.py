@@ -8,22 +8,26 @@ from typing import Any
 
 from rheostat.topology.aggregates import Bound
 from rheostat.topology.sinks import Sink
-from rheostat.windows.partials import Column
+from rheostat.types import micros_sql
+from rheostat.windows.partials import Column, quoted
 from rheostat.windows.window import Window
 
 WINDOW, WINDOW_START, WINDOW_END = "window", "window_start", "window_end"
 """Columns every result of a consolidate operator begins with."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Source:
     """A stream that comes from Spark.
 
     Attributes:
+        name: its name.
         frame: the streaming DataFrame.
         event_time: its event-time column.
+        event_time_type: Spark SQL type of the event-time column.
         slack: how far behind the newest row a row may come, in microseconds.
         arrival_time: column that says when a row entered the system, for latency.
+        arrival_time_type: Spark SQL type of the arrival-time column.
         late: ``drop`` or ``aside``, what happens to rows that missed a window.
         nulls: ``drop`` or ``aside``, what happens to rows without event time.
     """
@@ -38,6 +42,18 @@ class Source:
     late: str
     nulls: str
 
+    @property
+    def time_sql(self) -> str:
+        """Spark SQL for a row's event time in microseconds since 1970."""
+        return micros_sql(quoted(self.event_time), self.event_time_type)
+
+    @property
+    def arrival_sql(self) -> str | None:
+        """Spark SQL for a row's arrival time in microseconds since 1970; None without an arrival-time column."""
+        if self.arrival_time is None or self.arrival_time_type is None:
+            return None
+        return micros_sql(quoted(self.arrival_time), self.arrival_time_type)
+
 
 @dataclass(frozen=True)
 class Map:
@@ -49,9 +65,19 @@ class Map:
     python: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Compute:
-    """Partials per key and pane."""
+    """Partials per key and pane.
+
+    Attributes:
+        name: the operator's name.
+        upstream: the stream it reads.
+        keys: its key attributes.
+        key_types: Spark SQL types of the key attributes.
+        aggregates: what it computes per key.
+        time_sql: Spark SQL for a row's event time in microseconds.
+        time_type: Spark SQL type of the results' window_start and window_end.
+    """
 
     name: str
     upstream: str
@@ -60,6 +86,18 @@ class Compute:
     aggregates: tuple[Bound, ...]
     time_sql: str
     time_type: str
+
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The key attributes with their types."""
+        return tuple(Column(k, t) for k, t in zip(self.keys, self.key_types, strict=True))
+
+    @property
+    def result_columns(self) -> tuple[Column, ...]:
+        """The columns of the results of its windows, in order."""
+        times = (Column(WINDOW_START, self.time_type), Column(WINDOW_END, self.time_type))
+        values = (Column(a.name, a.type) for a in self.aggregates)
+        return (Column(WINDOW, "string"), *times, *self.key_columns, *values)
 
 
 @dataclass(frozen=True)
@@ -72,13 +110,16 @@ class Consolidate:
     emit: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Process:
     """User logic over keyed state.
 
     Attributes:
+        name: the operator's name.
         upstreams: the streams it reads; with more than one, rows of the same key meet.
         inputs: per stream, the columns the logic reads and their types.
+        keys: its key attributes.
+        key_types: Spark SQL types of the key attributes.
         state: the fields of a key's state.
         schema: the columns of its output.
         logic: a function over whole frames, or a ``KeyProcessor`` class.
@@ -115,6 +156,11 @@ class Process:
     def upstream(self) -> str:
         """The first of its streams."""
         return self.upstreams[0]
+
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The key attributes with their types."""
+        return tuple(Column(k, t) for k, t in zip(self.keys, self.key_types, strict=True))
 
     @property
     def has_timers(self) -> bool:

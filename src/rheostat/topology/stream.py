@@ -16,7 +16,7 @@ from rheostat.topology.process import Input, event_time_of, process_node, state_
 from rheostat.topology.sinks import ConsoleSink, ForeachSink, FormatSink, MemorySink, ParquetSink, Sink
 from rheostat.types import Schema, is_key, micros_sql
 from rheostat.windows.panes import pane_of
-from rheostat.windows.partials import quoted
+from rheostat.windows.partials import ddl, quoted
 from rheostat.windows.window import Window
 
 if TYPE_CHECKING:
@@ -123,7 +123,15 @@ class Stream:
             )
         schema = self.schema
         bound = tuple(a.bind(Place(name, result, schema, self.time.sql)) for result, a in declared.items())
-        node = Compute(name, self.name, keys, tuple(schema[k] for k in keys), bound, self.time.sql, self.time.type)
+        node = Compute(
+            name=name,
+            upstream=self.name,
+            keys=keys,
+            key_types=tuple(schema[k] for k in keys),
+            aggregates=bound,
+            time_sql=self.time.sql,
+            time_type=self.time.type,
+        )
         self.graph.add(node)
         return Computed(self, node)
 
@@ -272,10 +280,7 @@ class Computed:
         except TopologyError as error:
             raise TopologyError(f"operator {name!r}: {error}") from None
         graph.add(Consolidate(name, self.node.name, tuple(dict.fromkeys(flat)), emit))
-        columns = result_columns(self.node)
-        template = self.stream.frame.sparkSession.createDataFrame(
-            [], ", ".join(f"{quoted(c)} {t}" for c, t in columns.items())
-        )
+        template = self.stream.frame.sparkSession.createDataFrame([], ddl(self.node.result_columns))
         # A result belongs to the last instant of its window: windows over windows then close with them.
         time = EventTime(f"{micros_sql(WINDOW_END, self.node.time_type)} - 1", self.node.time_type, (WINDOW_END,))
         return Stream(graph, name, template, time, updating=emit == "update")
@@ -293,17 +298,6 @@ class AsideStream:
         _check_sink(f"{self.source} aside", sink)
         self.graph.sinks.append(SinkNode(self.source, sink, aside=True))
         return self
-
-
-def result_columns(compute: Compute) -> dict[str, str]:
-    """Columns and types of the results of a compute operator's windows."""
-    return {
-        WINDOW: "string",
-        WINDOW_START: compute.time_type,
-        WINDOW_END: compute.time_type,
-        **dict(zip(compute.keys, compute.key_types, strict=True)),
-        **{a.name: a.type for a in compute.aggregates},
-    }
 
 
 def arrow_map(name: str, function: Callable[[Any], Any], schema: str) -> Callable[[Any], Any]:

@@ -1,4 +1,4 @@
-"""Merging partials: one Polars ``group_by`` over all the partials of a table."""
+"""The columns of a window table, and merging its rows: one Polars ``group_by`` over all partials of a key."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from rheostat.windows.custom import GROUP, Custom
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column, Partial
 
 HASH = "hash"
-"""State column with the routing hash: shard and order inside a segment follow from it."""
+"""State column with the routing hash, which decides a row's shard and its place in a segment."""
 
 GRANULE, START = "granule", "start"
-"""Columns that say, in memory, to which granule instance a state row belongs; in a segment the index says it."""
+"""Columns with the granule instance of a state row: its number and its start. In a segment the index has them."""
 
 
 @dataclass(frozen=True)
 class WindowLayout:
-    """The columns of a state table: key columns, then the partials, the row count always among them.
+    """The columns of a window table.
+
+    Attributes:
+        keys: the key columns, named ``k.NAME``.
+        partials: what is kept per key; the row count is always among them.
 
     >>> layout = WindowLayout(keys=(Column("k.area", "string"),), partials=(ROW_COUNT,))
     >>> frame = pl.DataFrame({"hash": [7, 7], "k.area": ["a", "a"], "p.count(*)": [2, 3]})
@@ -32,24 +36,29 @@ class WindowLayout:
 
     def __post_init__(self) -> None:
         if ROW_COUNT not in self.partials:
-            raise ValueError("every table counts its rows")
+            raise ValueError("the partials of a table must include ROW_COUNT")
 
     @property
     def key_names(self) -> list[str]:
+        """Names of the key columns."""
         return [k.name for k in self.keys]
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """All columns of a partial row: hash, keys, partials."""
+        """All columns of a row: hash, keys, partials."""
         return (Column(HASH, "bigint"), *self.keys, *(c for p in self.partials for c in p.columns))
 
     @property
     def subtractable(self) -> bool:
-        """Whether running totals are exact for every partial of the table."""
+        """True if every partial of the table can be subtracted exactly."""
         return all(p.subtractable for p in self.partials)
 
     def merge(self, frame: pl.DataFrame, within: Sequence[str] = ()) -> pl.DataFrame:
-        """One row per key out of any number of partials of it; ``within`` names columns that keep keys apart too.
+        """Merge all rows of a key into one.
+
+        Args:
+            frame: any number of rows per key.
+            within: further columns to group by; rows that differ in them are not merged.
 
         Raises:
             OverflowError: a sum of integers left the range of bigint.
@@ -74,10 +83,10 @@ class WindowLayout:
         names = [c.name for c in self.columns]
         return pl.concat([f.select(names) for f in frames])
 
-    def negated(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The same partials with the sign turned, for running totals. Only for subtractable tables."""
+    def negate(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The same partials with the opposite sign, for running totals. Only for subtractable tables."""
         return frame.with_columns(-pl.col(c.name) for p in self.partials for c in p.columns)
 
-    def present(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Without the keys that have no rows left after subtraction."""
+    def drop_empty(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The frame without the keys that have no rows left after subtraction."""
         return frame.filter(pl.col(ROWS) != 0)

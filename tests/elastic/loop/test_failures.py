@@ -12,9 +12,9 @@ from rheostat.elastic.routing.requests import Change
 from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.elastic.routing.table import even_routing
 from rheostat.errors import TopologyError
-from rheostat.planning.physical import Component
+from rheostat.planning.tables import Component
 from rheostat.spark.epoch.control import Control
-from rheostat.spark.stage.specs import PartReport
+from rheostat.spark.stage.task_reports import PartReport
 
 SHARDS = 8
 COMPONENTS = [

@@ -12,8 +12,8 @@ from rheostat.elastic.routing.requests import Change, Reassign, Rebalance, Reque
 from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.elastic.routing.table import check_slots
 from rheostat.errors import TopologyError
-from rheostat.planning.physical import Component
-from rheostat.spark.stage.specs import PartReport
+from rheostat.planning.tables import Component
+from rheostat.spark.stage.task_reports import PartReport
 
 Routing = dict[str, tuple[int, ...]]
 

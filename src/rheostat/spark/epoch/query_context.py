@@ -1,4 +1,4 @@
-"""A job: everything an epoch needs to know about the query it belongs to."""
+"""What an epoch needs to know of the query it belongs to."""
 
 from __future__ import annotations
 
@@ -7,26 +7,30 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from rheostat.planning.physical import PhysicalPlan
+from rheostat.planning.tables import PhysicalPlan
 from rheostat.spark.epoch.control import Control
-from rheostat.spark.input.counts import SourceCounter
+from rheostat.spark.epoch.source_counts import SourceCounter
 from rheostat.spark.progress import Progress
 from rheostat.state.checkpoint import Checkpoint
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
-from rheostat.topology.sinks import Sink
 
 Probe = Callable[[str], None]
 """Called with the name of every step of an epoch that is done; tests make epochs fail there."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QueryContext:
-    """What an epoch needs to know.
+    """What an epoch needs to know of its query; the same for all its epochs.
 
     Attributes:
+        graph: the topology.
+        plan: its plan.
+        checkpoint: where state and progress are kept.
         recorded: what the checkpoint is to remember of every operator with state.
         control: the routing, which changes from epoch to epoch.
+        on_progress: called after every epoch.
+        probe: called after every step of an epoch.
     """
 
     graph: Graph
@@ -45,8 +49,4 @@ class QueryContext:
     @cached_property
     def counters(self) -> dict[str, SourceCounter]:
         """How the rows of every source are counted."""
-        return {s.name: SourceCounter(self.graph, self.plan, s, s.frame) for s in self.sources}
-
-    def sinks_of(self, stream: str, *, aside: bool = False) -> list[Sink]:
-        """Where a stream's rows go, or those that its source kept aside."""
-        return [s.sink for s in self.graph.sinks if s.upstream == stream and s.aside == aside]
+        return {s.name: SourceCounter(self.graph, self.plan, s) for s in self.sources}

@@ -1,52 +1,32 @@
-"""Writing sinks: from an epoch's staged Parquet files to where the user wants them, idempotently by epoch."""
+"""Writing sinks: from an epoch's staged Parquet files to where the user wants them, idempotent by epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import replace
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table as RichTable
 
 from rheostat.errors import OperatorError
+from rheostat.spark.output.staged_rows import STAGING, StagedRows
 from rheostat.state.files import Folder
 from rheostat.topology.sinks import ConsoleSink, ForeachSink, FormatSink, MemorySink, ParquetSink, Sink
 
-STAGING = "_rheostat"
-"""Folder inside a Parquet sink for what is not complete yet; readers skip names that begin with an underscore."""
-
-
-@dataclass(frozen=True)
-class StagedRows:
-    """Rows of an epoch, as Parquet files in a folder of their own."""
-
-    folder: Folder
-    files: tuple[str, ...]
-    rows: int
-    schema: str
-
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """The rows as a DataFrame."""
-        paths = [f"{self.folder.spark_uri}/{f}" for f in self.files]
-        return spark.read.schema(self.schema).parquet(*paths)
-
-    def arrow(self) -> pa.Table:
-        """The rows in the driver."""
-        read = [pq.read_table(self.folder.path(f), filesystem=self.folder.filesystem) for f in self.files]
-        return pa.concat_tables(read)
-
-
-def staging_folder(sinks: Sequence[Sink], fallback: Folder, epoch: int) -> Folder:
-    """Where an operator's results are written first: next to its Parquet sink, so that publishing is one rename."""
-    home = next((Folder.at(s.path) / STAGING for s in sinks if isinstance(s, ParquetSink)), fallback)
-    return home / f"epoch={epoch}"
-
 
 def write_sinks(stream: str, sinks: Iterable[Sink], staged: StagedRows, epoch: int, spark: SparkSession) -> None:
-    """Write one stream's rows of an epoch to all its sinks; the Parquet sink that holds the staging comes last."""
+    """Write one stream's rows of an epoch to all its sinks.
+
+    The Parquet sink in which the rows are staged comes last, because it moves the staged files away.
+
+    Args:
+        stream: name of the stream, for messages.
+        sinks: where the rows go.
+        staged: the rows.
+        epoch: number of the epoch.
+        spark: the session of the epoch.
+    """
     ordered = sorted(sinks, key=lambda s: isinstance(s, ParquetSink) and Folder.at(s.path) / STAGING == _home(staged))
     for sink in ordered:
         if isinstance(sink, ParquetSink):
@@ -65,7 +45,7 @@ def write_sinks(stream: str, sinks: Iterable[Sink], staged: StagedRows, epoch: i
 
 
 def clean_staging(sinks: Iterable[Sink]) -> None:
-    """Remove what a killed query left unfinished in Parquet sinks."""
+    """Remove the staged files that a killed query left in Parquet sinks."""
     for sink in sinks:
         if isinstance(sink, ParquetSink):
             Folder.at(sink.path).delete_folder(STAGING)
@@ -76,22 +56,23 @@ def _home(staged: StagedRows) -> Folder:
 
 
 def _publish(staged: StagedRows, target: Folder, epoch: int) -> None:
-    """Move the complete epoch into place, instead of whatever an earlier attempt left there."""
+    """Move the complete epoch into place, replacing whatever an earlier attempt left there."""
     name = f"epoch={epoch}"
     if target / STAGING != _home(staged):
-        staged = _copied(staged, target / STAGING / name)
+        staged = _copy(staged, target / STAGING / name)
     for stray in set(staged.folder.names(hidden=True)) - set(staged.files):
-        staged.folder.delete(stray)  # left by task attempts that were repeated, or by Spark's own committer
+        staged.folder.delete(stray)  # left by repeated task attempts, or by Spark's own committer
     target.delete_folder(name)
     (target / STAGING).move(name, target, name)
 
 
-def _copied(staged: StagedRows, folder: Folder) -> StagedRows:
+def _copy(staged: StagedRows, folder: Folder) -> StagedRows:
+    """The same rows in another folder."""
     folder.create()
     for file in staged.files:
         with folder.filesystem.open_output_stream(folder.path(file)) as out:
             out.write(staged.folder.read(file))
-    return StagedRows(folder, staged.files, staged.rows, staged.schema)
+    return replace(staged, folder=folder)
 
 
 def _write_format(sink: FormatSink, frame: DataFrame, epoch: int) -> None:

@@ -1,4 +1,4 @@
-"""Arrival times of a task's rows, thinned to what quantiles of latency need."""
+"""When the rows of a task arrived, thinned to what quantiles of latency need."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from rheostat.planning.feeds import ARRIVAL
 from rheostat.windows.partials import ROWS
 
 _POINTS = 100
+"""How many arrival times a task reports at most."""
 
 
 def arrivals_of(frame: pl.DataFrame) -> list[tuple[float, int]]:
-    """Arrival times with row counts, thinned to a hundred points that keep the quantiles."""
+    """Arrival times in microseconds with the number of rows at each, thinned so that the quantiles stay."""
     known = frame.filter(pl.col(ARRIVAL).is_not_null()).sort(ARRIVAL)
     if known.is_empty():
         return []

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.keyed.call_result import cast_frame, cast_rows
+from rheostat.keyed.declared_types import cast_frame, cast_rows
 from rheostat.keyed.keyed_layout import KeyedLayout, layout_of
 from rheostat.types import arrow_type
 from rheostat.windows.partials import Column
