@@ -11,31 +11,26 @@ import numpy as np
 from rheostat.elastic.routing.requests import Change
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Progress:
-    """What one epoch did.
+    """What one epoch did. Times are in seconds, ``watermarks`` in microseconds since 1970.
 
     Attributes:
-        epoch: number of the epoch.
-        rows: rows that came in, including those without event time.
-        late: rows that missed a window, including results of operators that other windows read.
-        dropped: late rows that missed every window.
+        rows: rows that came in, those without event time included.
+        late: rows that missed a window, those an operator gave among them; ``dropped`` of them missed every one.
         nulls: rows without event time.
-        partials: partials that were taken in; rows are aggregated to partials before they reach a slot.
-        results: per operator, its result rows.
-        watermarks: per source, its watermark in microseconds since 1970; None before its first row.
-        state_bytes: bytes of the state after the epoch.
-        state_rows: rows of the state after the epoch.
-        seconds: how long the epoch took, including its commit.
-        steps: per step, how many seconds it took.
-        slot_seconds: per component, how many seconds each slot worked.
+        partials: partials that were taken in; rows are aggregated to these before they reach a slot.
+        results: result rows per operator that gives some.
+        seconds: how long the epoch took, up to its commit.
+        steps: the same by step.
+        slot_seconds: per component, how long each slot worked.
         imbalance: per component, the busiest slot's useful seconds over the mean.
-        hottest: per component, its busiest key and that key's share of the work, where keys can be told apart.
+        hottest: per component, its busiest key and that key's share of the work, where keys are told apart.
         hot: per component, a key so busy that no placement of shards is balanced, in words; found while balancing.
         changes: what changed in the routing for this epoch.
-        fetched_bytes: bytes of state that nodes copied from the checkpoint; 0 if it is on their own disk.
-        migrated_bytes: bytes of ``fetched_bytes`` that were copied because shards moved between slots.
-        latency: p50, p99 and maximum of commit time minus arrival time, in seconds; None without arrival times.
+        fetched_bytes: bytes of state that nodes copied from the checkpoint; none where it is on their own disk.
+        migrated_bytes: those of them that were copied because shards moved between slots.
+        latency: p50, p99 and maximum of commit time minus arrival time; None without an arrival-time column.
     """
 
     epoch: int
@@ -60,16 +55,12 @@ class Progress:
     latency: Mapping[str, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The progress as plain values, for JSON."""
+        """As plain values, for JSON."""
         return asdict(self)
 
 
 def latency_of(arrivals: Sequence[tuple[float, int]], now: float) -> dict[str, float] | None:
-    """Weighted quantiles of the age of rows, in seconds; None if no arrival time is known.
-
-    Args:
-        arrivals: arrival times in microseconds with the number of rows at each.
-        now: the time to measure the age at, in microseconds.
+    """Weighted quantiles of ``now`` minus arrival (microseconds), in seconds.
 
     >>> latency_of([(1e6, 99), (0.0, 1)], now=3e6)
     {'p50': 2.0, 'p99': 2.0, 'max': 3.0}

@@ -21,18 +21,12 @@ from rheostat.spark.stage.stage import explain_error
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """How a query is doing. Counts are since the checkpoint was made.
+    """How a query is doing.
 
     Attributes:
         state: ``running``, ``stopped`` or ``failed``.
         epoch: the newest committed epoch; -1 before the first.
-        rows: rows that came in.
-        results: result rows of all operators.
-        state_bytes: bytes of the current state.
-        late: rows that missed a window.
-        dropped: late rows that missed every window.
-        nulls: rows without event time.
-        watermarks: per source, its watermark in microseconds since 1970; None before its first row.
+        rows: rows since the checkpoint was made; ``results`` likewise.
     """
 
     state: str

@@ -21,13 +21,13 @@ class Source:
     """A stream that comes from Spark.
 
     Attributes:
-        name: its name.
+        name: the operator's name.
         frame: the streaming DataFrame.
         event_time: its event-time column.
-        event_time_type: Spark SQL type of the event-time column.
+        event_time_type: Spark SQL type of that column.
         slack: how far behind the newest row a row may come, in microseconds.
-        arrival_time: column that says when a row entered the system, for latency.
-        arrival_time_type: Spark SQL type of the arrival-time column.
+        arrival_time: column that says when a row entered the system, for latency; None if there is none.
+        arrival_time_type: Spark SQL type of that column.
         late: ``drop`` or ``aside``, what happens to rows that missed a window.
         nulls: ``drop`` or ``aside``, what happens to rows without event time.
     """
@@ -65,18 +65,18 @@ class Map:
     python: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Compute:
     """Partials per key and pane.
 
     Attributes:
         name: the operator's name.
         upstream: the stream it reads.
-        keys: its key attributes.
-        key_types: Spark SQL types of the key attributes.
-        aggregates: what it computes per key.
+        keys: key attributes; none for the whole stream.
+        key_types: Spark SQL types of the keys.
+        aggregates: what it keeps.
         time_sql: Spark SQL for a row's event time in microseconds.
-        time_type: Spark SQL type of the results' window_start and window_end.
+        time_type: Spark SQL type of ``window_start`` and ``window_end``.
     """
 
     name: str
@@ -118,8 +118,8 @@ class Process:
         name: the operator's name.
         upstreams: the streams it reads; with more than one, rows of the same key meet.
         inputs: per stream, the columns the logic reads and their types.
-        keys: its key attributes.
-        key_types: Spark SQL types of the key attributes.
+        keys: key attributes.
+        key_types: Spark SQL types of the keys.
         state: the fields of a key's state.
         schema: the columns of its output.
         logic: a function over whole frames, or a ``KeyProcessor`` class.

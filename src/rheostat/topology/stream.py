@@ -123,15 +123,7 @@ class Stream:
             )
         schema = self.schema
         bound = tuple(a.bind(Place(name, result, schema, self.time.sql)) for result, a in declared.items())
-        node = Compute(
-            name=name,
-            upstream=self.name,
-            keys=keys,
-            key_types=tuple(schema[k] for k in keys),
-            aggregates=bound,
-            time_sql=self.time.sql,
-            time_type=self.time.type,
-        )
+        node = Compute(name, self.name, keys, tuple(schema[k] for k in keys), bound, self.time.sql, self.time.type)
         self.graph.add(node)
         return Computed(self, node)
 
