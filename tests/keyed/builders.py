@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from rheostat.choices import Over
 from rheostat.errors import OperatorError
 from rheostat.keyed import frames, keys
 from rheostat.keyed.layout import DEAD, TIMERS, KeyedLayout, layout_of
@@ -39,7 +40,7 @@ def operator(
     inputs: Mapping[str, Schema] | None = None,
     state: Schema | None = None,
     schema: Schema = TOTALS,
-    over: str = "polars",
+    over: Over = "polars",
 ) -> Process:
     """A process operator named ``op``; by default over words with a number each."""
     streams = inputs or {"words": WORDS}
@@ -47,17 +48,17 @@ def operator(
     fields = {n: f.column_type for n, f in logic.fields.items()} if per_key else state or {"total": "bigint"}
     first = next(iter(streams.values()))
     return Process(
-        "op",
-        tuple(streams),
-        tuple(columns(s) for s in streams.values()),
-        tuple(by),
-        tuple(first[k] for k in by),
-        columns(fields),
-        columns(schema),
-        logic,
-        on_timer,
-        per_key,
-        over,
+        name="op",
+        upstreams=tuple(streams),
+        inputs=tuple(columns(s) for s in streams.values()),
+        keys=tuple(by),
+        key_types=tuple(first[k] for k in by),
+        state=columns(fields),
+        schema=columns(schema),
+        logic=logic,
+        on_timer=on_timer,
+        per_key=per_key,
+        over=over,
     )
 
 

@@ -104,7 +104,7 @@ def how(*, subtractable: bool) -> dict[str, str]:
     """How a sliding window of an hour by minutes comes about."""
     stream = loans()
     aggregate = rh.count() if subtractable else rh.max("amount")
-    add(stream, "a", "area", sliding("1 hour", "1 minute"), {"x": aggregate})
+    add(stream, "a", "area", sliding("1 hour", every="1 minute"), {"x": aggregate})
     (table,) = view(stream.graph).tables
     return {w.window: w.how for w in table.windows}
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from rheostat.keyed.layout import KeyedLayout, layout_of
 from rheostat.planning.enorm.fusion import fuse
-from rheostat.topology.aggregates import Bound
+from rheostat.topology.aggregates import BoundAggregate
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Compute, Process
 from rheostat.windows.consolidation import ConsolidationPlan, plan_consolidation
@@ -39,7 +39,7 @@ class Output:
     emit: str
     windows: tuple[tuple[int, str], ...]
     keys: tuple[str, ...]
-    aggregates: tuple[Bound, ...]
+    aggregates: tuple[BoundAggregate, ...]
     time_type: str
 
 
