@@ -39,7 +39,7 @@ def _names_of_examples(
     """What examples in docstrings may use, in the modules whose examples run on Spark.
 
     ``rh``; ``spark``, a session; ``loans``, a streaming DataFrame with the rows of ``tests/loans.py``, one file per
-    epoch; ``folder``, an empty folder.
+    epoch; ``folder``, an empty folder. In the docstrings of ``Query`` also ``query``, which runs.
     """
     if not (isinstance(request.node, pytest.DoctestItem) and shares_spark(request.node.nodeid)):
         yield
@@ -52,7 +52,18 @@ def _names_of_examples(
     loans = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(folder / "loans"))
     names = {"rh": rh, "spark": spark, "loans": loans, "folder": str(folder / "work")}
     Path(names["folder"]).mkdir()
+    if request.node.nodeid.startswith("src/rheostat/spark/query.py"):
+        names["query"] = _running_query(loans, folder)
     doctest_namespace.update(names)
     yield
     for query in spark.streams.active:
         query.stop()
+
+
+def _running_query(loans: Any, folder: Path) -> Any:
+    import rheostat as rh  # noqa: PLC0415
+
+    t = rh.Topology("running")  # examples start others beside it
+    source = t.source(loans, event_time="ts")
+    source.aggregate("areas", by="area", windows=rh.tumbling("1 hour"), loans=rh.count()).sink(rh.sinks.memory())
+    return t.start(str(folder / "checkpoint"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from rheostat.choices import ExplainFormat, check_choice
+from rheostat.choices import ExplainFormat
 from rheostat.durations import micros
 from rheostat.elastic.routing.table import DEFAULT_SHARDS, check_shards
 from rheostat.planning.physical import plan_physical
@@ -124,7 +124,6 @@ class Topology(Graph):
         >>> "3 x 10 minutes" in t.explain()
         True
         """
-        check_choice("explain()", "format", format, ExplainFormat)
         return self.view(slots).render(format)
 
     def view(self, slots: int = 2) -> View:

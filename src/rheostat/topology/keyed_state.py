@@ -16,6 +16,9 @@ class KeyedState:
         columns: the columns of a key's state as Spark DDL; None if there are none, or if a ``KeyProcessor`` has them.
         ttl: how long after its last change a key's state is forgotten; None keeps it for ever.
         clock: the time that ``ttl`` goes by, ``processing`` or ``event``.
+
+    >>> rh.keyed_state("total double").ttl is None
+    True
     """
 
     columns: str | None = None

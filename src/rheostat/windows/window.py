@@ -53,7 +53,11 @@ class Window:
 
     @property
     def overlap(self) -> float:
-        """In how many instances a row falls on average."""
+        """How many instances contain a row, on average.
+
+        >>> Window(size=60, slide=20).overlap
+        3.0
+        """
         return self.size / self.slide
 
     def latest_start(self, time: int) -> int:

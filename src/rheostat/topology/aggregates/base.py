@@ -89,7 +89,11 @@ class AggregateSite:
 
 
 class Aggregate(ABC):
-    """What ``rh.count()`` and its like return: something to keep per key and window."""
+    """What ``rh.count()`` and its like return: something to keep per key and window.
+
+    >>> isinstance(rh.count(), rh.Aggregate)
+    True
+    """
 
     @abstractmethod
     def bind(self, site: AggregateSite) -> BoundAggregate:
