@@ -15,6 +15,7 @@ import numpy as np
 import rheostat as rh
 from benchmarks import running_totals
 from benchmarks.processes import run_side
+from rheostat.choices import Emit
 from rheostat.workloads.skewed import SCHEMA, START, write_rows
 
 EPOCHS = 24
@@ -63,7 +64,8 @@ def _measure(keys: int, folder: Path, kind: str) -> dict[str, Any]:
     }
 
 
-def _windows(spark: Any, folder: Path, emit: str) -> rh.Query:
+def _windows(spark: Any, folder: Path, kind: str) -> rh.Query:
+    emit: Emit = "update" if kind == "update" else "append"
     t = rh.Topology("growth")
     frame = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "data"))
     rows = t.source(frame, event_time="ts")

@@ -44,7 +44,13 @@ def start(
     t = rh.Topology("running")
     rows = t.source(frame, event_time="ts")
     kept = rows.process(
-        "totals", logic, by="key", state="n bigint, s bigint", schema=RESULT, reads="value", ordered=False
+        "totals",
+        logic,
+        by="key",
+        schema=RESULT,
+        state=rh.keyed_state("n bigint, s bigint"),
+        order=None,
+        reads="value",
     )
     kept.sink(rh.sinks.parquet(str(scratch / "out")))
     return t.start(str(scratch / "checkpoint"), trigger=rh.AVAILABLE_NOW, on_progress=on_progress, **options)

@@ -14,7 +14,11 @@ from benchmarks.processes import run_side
 from rheostat.windows.window import Window, sliding, tumbling
 from rheostat.workloads.skewed import Skewed
 
-OVERLAPS = {1: tumbling("1 minute"), 12: sliding("60 minutes", "5 minutes"), 60: sliding("60 minutes", "1 minute")}
+OVERLAPS = {
+    1: tumbling("1 minute"),
+    12: sliding("60 minutes", every="5 minutes"),
+    60: sliding("60 minutes", every="1 minute"),
+}
 MULTIPLE = tumbling("10 minutes", "30 minutes", "1 hour", "6 hours", "24 hours")
 
 Say = Callable[[str], None]

@@ -5,7 +5,7 @@ six statistics (moving average, volume-weighted average, candles, volume, volati
 operators that watch for events (price alarms, halts, large trades, bursts of volume, wash trades). The paper names the
 moving averages, the composite index and the alarms; the others are the usual ones.
 
-Run it with ``python examples/exchange.py``: it makes its own trading day and works through it.
+Run it with ``python examples/exchange.py``: it makes its own trading day and works through it for a minute.
 """
 
 from __future__ import annotations
@@ -160,52 +160,49 @@ def exchange(orders: Any, alarms: Mapping[int, int] | None = None) -> tuple[rh.T
     """
     t = rh.Topology("exchange")
     source = t.source(orders, event_time="ts", slack="1 second", name="orders")
-    trades = source.process("transactor", Transactor, by="stock", schema=TRADE, event_time="ts", order=("ts", "order"))
+    trades = source.process_keys(
+        "transactor", Transactor, by="stock", schema=TRADE, event_time="ts", order=("ts", "order")
+    )
     return t, {"trades": trades, **_statistics(trades), **_watches(trades, alarms or {})}
 
 
 def _statistics(trades: rh.Stream) -> dict[str, rh.Stream]:
-    sliding, minutes = rh.sliding("5 minutes", "1 minute"), rh.tumbling("1 minute")
-    prices = trades.compute("prices", by="stock", average=rh.mean("price"))
-    values = trades.compute("values", by="stock", cash=rh.sum("cash"), shares=rh.sum("shares"))
-    ranges = trades.compute(
-        "ranges",
-        by="stock",
-        open=rh.first("price"),
-        high=rh.max("price"),
-        low=rh.min("price"),
-        close=rh.last("price"),
-    )
-    volumes = trades.compute("volumes", by="stock", trades=rh.count(), shares=rh.sum("shares"), cash=rh.sum("cash"))
-    spreads = trades.compute("spreads", by="stock", deviation=rh.stddev("price"))
+    def windows(name: str, over: tuple[rh.Window, ...], **aggregates: Any) -> rh.Stream:
+        return trades.aggregate(name, by="stock", windows=over, aggregates=aggregates)
+
+    sliding, price = rh.sliding("5 minutes", every="1 minute"), "price"
+    cash, shares = rh.sum("cash"), rh.sum("shares")
+    candle = {"open": rh.first(price), "high": rh.max(price), "low": rh.min(price), "close": rh.last(price)}
     moves = trades.process(
         "index_moves",
         index_moves,
         by="stock",
-        state="first bigint, last bigint",
         schema="market string, ts timestamp, move double",
+        state=rh.keyed_state("first bigint, last bigint"),
     )
     return {
-        "moving_average": prices.consolidate("moving_average", sliding),
-        "vwap": values.consolidate("values_traded", sliding).map(
+        "moving_average": windows("moving_average", sliding, average=rh.mean(price)),
+        "vwap": windows("values_traded", sliding, cash=cash, shares=shares).map(
             "vwap", lambda df: df.selectExpr("*", "cash / shares as vwap")
         ),
-        "candles": ranges.consolidate("candles", minutes),
-        "volume": volumes.consolidate("volume", rh.tumbling("1 minute", "5 minutes", "1 hour")),
-        "volatility": spreads.consolidate("volatility", sliding),
+        "candles": windows("candles", rh.tumbling("1 minute"), **candle),
+        "volume": windows(
+            "volume", rh.tumbling("1 minute", "5 minutes", "1 hour"), trades=rh.count(), shares=shares, cash=cash
+        ),
+        "volatility": windows("volatility", sliding, deviation=rh.stddev(price)),
         "composite_index": moves.process(
             "composite_index",
             composite_index,
             by="market",
-            state="level double",
             schema="market string, ts timestamp, level double",
+            state=rh.keyed_state("level double"),
         ),
     }
 
 
 def _watches(trades: rh.Stream, alarms: Mapping[int, int]) -> dict[str, rh.Stream]:
     def watch(name: str, logic: Callable[[pl.DataFrame, pl.DataFrame], Frames], state: str) -> rh.Stream:
-        return trades.process(name, logic, by="stock", state=state, schema=EVENT)
+        return trades.process(name, logic, by="stock", schema=EVENT, state=rh.keyed_state(state))
 
     return {
         "price_alarms": watch("price_alarms", price_alarms(alarms), "above boolean"),
@@ -265,7 +262,6 @@ def main() -> None:
         query = job.start(checkpoint)
         query.await_termination(timeout=60)
         query.stop()
-    spark.stop()
 
 
 if __name__ == "__main__":

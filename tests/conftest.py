@@ -1,13 +1,11 @@
-"""One SparkSession for all tests that need it, and what lets two workers share the tests."""
+"""How tests are marked, and what lets two workers share them; ``spark`` is a fixture of the conftest above."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
-from pyspark.sql import SparkSession
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 # Every run draws the same examples, so what fails is what was changed; ``make explore`` looks for new ones.
@@ -28,31 +26,29 @@ COMPILED = (
 )
 """They run compiled loops, which are compiled at first use, or train networks."""
 
-LONG = ("tests/cli", "tests/demo", "tests/workloads/test_exchange.py", "tests/workloads/test_lobster.py")
+LONG = (
+    "tests/cli",
+    "tests/examples/test_exchange.py",
+    "tests/workloads/test_exchange.py",
+    "tests/workloads/test_lobster.py",
+)
 """They start processes, or make and read whole days of orders."""
 
-SPARK = ("tests/spark/", "tests/benchmarks/")
-"""They share a SparkSession."""
+SPARK = (
+    "tests/spark/",
+    "tests/benchmarks/",
+    "tests/docs/",
+    "tests/examples/test_exchange_on_spark.py",
+    "tests/examples/test_examples.py",
+    "src/rheostat/__init__.py",
+    "src/rheostat/spark/",
+    "src/rheostat/topology/",
+)
+"""They share a SparkSession; those under src have examples that run on it."""
 
 
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    import rheostat as rh
-
-    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # plans run a few times each: the second compiler never pays
-    session = rh.session(
-        "tests",
-        conf={
-            "spark.sql.shuffle.partitions": "2",
-            "spark.driver.memory": "2g",
-            "spark.driver.extraJavaOptions": quick,
-        },
-    )
-    yield session
-    session.stop()
-
-
-def _shares_spark(nodeid: str) -> bool:
+def shares_spark(nodeid: str) -> bool:
+    """True if a test, or an example in a docstring, runs on the shared SparkSession."""
     return nodeid.startswith(SPARK)
 
 
@@ -62,14 +58,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if any(part in item.path.as_posix() for part in parts):
                 item.add_marker(marker)
     # Tests that share a SparkSession take longest together, so they begin first.
-    items.sort(key=lambda item: not _shares_spark(item.nodeid))
+    items.sort(key=lambda item: not shares_spark(item.nodeid))
 
 
 class OneSpark(LoadScopeScheduling):  # type: ignore[misc]
     """Gives all tests that share a SparkSession to one worker, the others file by file to whoever has time."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if _shares_spark(nodeid) else nodeid.partition("::")[0]
+        return "spark" if shares_spark(nodeid) else nodeid.partition("::")[0]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:

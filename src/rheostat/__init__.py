@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rheostat.spark.topology import AVAILABLE_NOW, Topology
     from rheostat.topology import sinks
     from rheostat.topology.aggregates import (
-        aggregate,
+        Aggregate,
         approx_distinct,
         count,
         first,
@@ -39,15 +39,17 @@ if TYPE_CHECKING:
         max,
         mean,
         min,
+        own_aggregate,
         quantiles,
         stddev,
         sum,
         top_k,
         variance,
     )
+    from rheostat.topology.keyed_state import KeyedState, keyed_state
     from rheostat.topology.processors import Context, KeyProcessor, list_of, ordered_map, value
     from rheostat.topology.stream import Stream
-    from rheostat.windows.window import Window, hopping, sliding, tumbling
+    from rheostat.windows.window import Window, sliding, tumbling
 
 __version__ = "0.1.0"
 
@@ -67,11 +69,12 @@ _HOMES = {
     "rheostat.spark.query": "Query Status",
     "rheostat.spark.session": "session",
     "rheostat.spark.topology": "AVAILABLE_NOW Topology",
-    "rheostat.topology.aggregates": "aggregate approx_distinct count first last max mean min quantiles stddev "
-    "sum top_k variance",
+    "rheostat.topology.aggregates": "Aggregate approx_distinct count first last max mean min own_aggregate quantiles "
+    "stddev sum top_k variance",
+    "rheostat.topology.keyed_state": "KeyedState keyed_state",
     "rheostat.topology.processors": "Context KeyProcessor list_of ordered_map value",
     "rheostat.topology.stream": "Stream",
-    "rheostat.windows.window": "Window hopping sliding tumbling",
+    "rheostat.windows.window": "Window sliding tumbling",
 }
 """The module that defines each of the other public names; the same as the imports above, which a test checks."""
 
@@ -79,12 +82,14 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 
 __all__ = [
     "AVAILABLE_NOW",
+    "Aggregate",
     "Change",
     "CheckpointError",
     "CheckpointInUseError",
     "ConfigurationError",
     "Context",
     "KeyProcessor",
+    "KeyedState",
     "OperatorError",
     "Progress",
     "Query",
@@ -95,19 +100,19 @@ __all__ = [
     "Topology",
     "TopologyError",
     "Window",
-    "aggregate",
     "approx_distinct",
     "count",
     "enorm",
     "first",
     "groupings",
-    "hopping",
+    "keyed_state",
     "last",
     "list_of",
     "max",
     "mean",
     "min",
     "ordered_map",
+    "own_aggregate",
     "policies",
     "quantiles",
     "session",

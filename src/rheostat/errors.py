@@ -14,15 +14,35 @@ _FAILED = re.compile(
 
 
 class RheostatError(Exception):
-    """Base class: catch this to catch everything Rheostat raises on purpose."""
+    """Base class: catch this to catch everything Rheostat raises on purpose.
+
+    >>> import rheostat as rh
+    >>> try:
+    ...     rh.tumbling("1 month")
+    ... except rh.RheostatError as error:
+    ...     print(type(error).__name__)
+    TopologyError
+    """
 
 
 class TopologyError(RheostatError):
-    """The topology as written cannot run: a wrong column, name, window or connection."""
+    """The topology as written cannot run: a wrong column, name, window or connection.
+
+    >>> import rheostat as rh
+    >>> rh.tumbling()
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.TopologyError: tumbling() needs at least one size, as in tumbling('10 minutes')
+    """
 
 
 class ConfigurationError(RheostatError):
-    """A setting has a value that cannot work: a policy's parameter, an option of ``start``, an entry of a scenario."""
+    """A setting has a value that cannot work: a policy's parameter, an option of ``start``, an entry of a scenario.
+
+    >>> import rheostat as rh
+    >>> issubclass(rh.ConfigurationError, rh.RheostatError)
+    True
+    """
 
 
 class OperatorError(RheostatError):
@@ -30,6 +50,9 @@ class OperatorError(RheostatError):
 
     Attributes:
         operator: name of the operator whose function failed.
+
+    >>> OperatorError("rate", "ZeroDivisionError: division by zero").operator
+    'rate'
     """
 
     def __init__(self, operator: str, message: str) -> None:
@@ -63,12 +86,27 @@ class OperatorError(RheostatError):
 
 
 class CheckpointError(RheostatError):
-    """The checkpoint cannot be used as it is: damaged, of a newer format, or written by another topology."""
+    """The checkpoint cannot be used as it is: damaged, of a newer format, or written by another topology.
+
+    >>> import rheostat as rh
+    >>> issubclass(rh.CheckpointInUseError, rh.CheckpointError)
+    True
+    """
 
 
 class CheckpointInUseError(CheckpointError):
-    """Another running query owns the checkpoint."""
+    """Another running query owns the checkpoint: stop that query first, or start with another folder.
+
+    >>> import rheostat as rh
+    >>> issubclass(rh.CheckpointInUseError, rh.RheostatError)
+    True
+    """
 
 
 class SetupError(RheostatError):
-    """The machine lacks something Rheostat needs, such as Java or a package that belongs to an extra."""
+    """The machine lacks something Rheostat needs, such as Java or a package that belongs to an extra.
+
+    >>> from rheostat.extras import missing
+    >>> print(missing("sortedcontainers", "rh.ordered_map"))
+    rh.ordered_map needs the package sortedcontainers: install it with pip install "rheostat[maps]"
+    """

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from rheostat.choices import Over
 from rheostat.errors import OperatorError
 from rheostat.keyed import frame_calls, key_calls
 from rheostat.keyed.call_result import CallMoment, CallResult
@@ -39,7 +40,7 @@ def operator(
     inputs: Mapping[str, Schema] | None = None,
     state: Schema | None = None,
     schema: Schema = TOTALS,
-    over: str = "polars",
+    over: Over = "polars",
 ) -> Process:
     """A process operator named ``op``; by default over words with a number each."""
     streams = inputs or {"words": WORDS}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from rheostat.choices import Emit
 from rheostat.elastic.routing.table import even_routing
 from rheostat.planning.physical import plan_physical
 from rheostat.planning.tables import PhysicalPlan
@@ -14,7 +15,7 @@ from rheostat.topology.aggregates import Aggregate
 from rheostat.topology.graph import Graph
 from rheostat.topology.stream import Stream
 from rheostat.windows.window import Window, tumbling
-from tests.topology.builders import Frame, loans
+from tests.topology.builders import Frame, loans, with_column
 
 MINUTE = tumbling("1 minute")
 COUNT = {"n": rh.count()}
@@ -26,7 +27,7 @@ def add(
     by: str | Iterable[str] = (),
     windows: Iterable[Window] = MINUTE,
     aggregates: Mapping[str, Aggregate] | None = None,
-    emit: str = "append",
+    emit: Emit = "append",
 ) -> Stream:
     """A compute operator and its windows, ``NAME_windows``, with a sink."""
     computed = stream.compute(name, by=by, aggregates=COUNT if aggregates is None else aggregates)
@@ -36,7 +37,7 @@ def add(
 def lending() -> Graph:
     """The paper's job: a rate per loan, two results by area, two over everything."""
     stream = loans(source="loans")
-    rates = stream.map("op1", lambda frame: frame.with_column("rate", "double"))
+    rates = stream.map("op1", with_column("rate", "double"))
     windows = tumbling("10 minutes", "30 minutes", "1 hour")
     add(rates, "op2", "area", windows, {"rate": rh.mean("rate"), "largest": rh.max("amount")})
     add(rates, "op3", "area", windows, {"approved": rh.count("paid")})

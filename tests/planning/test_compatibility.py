@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rheostat.choices import Emit
 from rheostat.errors import CheckpointError
 from rheostat.planning import compatibility
 from rheostat.planning.physical import plan_physical
@@ -20,7 +21,7 @@ from rheostat.topology.stream import Stream
 from rheostat.windows.consolidation import to_json
 from rheostat.windows.window import Window, sliding, tumbling
 from tests.planning.builders import add, components
-from tests.topology.builders import loans
+from tests.topology.builders import loans, with_column
 
 Recorded = Mapping[str, Mapping[str, Any]]
 
@@ -33,11 +34,11 @@ class Job:
     slack: str = "10 seconds"
     types: Mapping[str, str] = field(default_factory=dict)
     by: tuple[str, ...] = ("area",)
-    windows: tuple[Window, ...] = sliding("10 minutes", "1 minute")
+    windows: tuple[Window, ...] = sliding("10 minutes", every="1 minute")
     aggregates: Mapping[str, Aggregate] = field(
         default_factory=lambda: {"n": rh.count(), "x": rh.sum("cents"), "top": rh.max("amount")}
     )
-    emit: str = "append"
+    emit: Emit = "append"
     more: Callable[[Stream], object] = lambda stream: add(stream, "b", "user")
 
     @property
@@ -75,7 +76,7 @@ def b_and(*others: str) -> Callable[[Stream], object]:
 
 
 def mapped(stream: Stream) -> None:
-    add(stream.map("m", lambda frame: frame.with_column("rate", "double")), "b", "user")
+    add(stream.map("m", with_column("rate", "double")), "b", "user")
 
 
 @pytest.mark.parametrize(

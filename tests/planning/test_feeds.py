@@ -96,7 +96,7 @@ def test_a_finer_table_carries_what_coarser_ones_need_but_does_not_keep_it() -> 
 
 
 def user_written(name: str) -> dict[str, rh.Aggregate]:
-    made = rh.aggregate(
+    made = rh.own_aggregate(
         inputs=["cents", "grade"], partial=len, partials={"n": "bigint"}, merge=len, finish=len, result="bigint"
     )
     return {name: made, "n": rh.count()}

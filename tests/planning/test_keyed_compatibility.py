@@ -14,6 +14,7 @@ from rheostat.planning import compatibility
 from rheostat.planning.physical import plan_physical
 from rheostat.planning.tables import PhysicalPlan
 from rheostat.topology.graph import Graph
+from rheostat.topology.keyed_state import keyed_state
 from rheostat.topology.stream import Stream
 from tests.planning.builders import add
 from tests.topology.builders import Frame
@@ -40,8 +41,8 @@ class Job:
         stream = self._source(graph, self.source)
         if self.kind == "process":
             join = [self._source(graph, "more")] if self.joined else []
-            options: dict[str, Any] = {"by": self.by, "state": self.state, "ttl": self.ttl, "join": join}
-            stream.process("p", lambda rows, state: (None, None), schema=self.schema, **options)
+            kept = keyed_state(self.state, ttl=self.ttl)
+            stream.process("p", lambda rows, state: (None, None), by=self.by, schema=self.schema, state=kept, join=join)
         elif self.kind == "compute":
             add(stream, "p", self.by)
         add(self._source(graph, "fixed"), "windows", "grade")

@@ -13,6 +13,7 @@ from rheostat.planning.view import as_mermaid, as_text
 from rheostat.topology import aggregates as rh
 from rheostat.topology import sinks
 from rheostat.topology.graph import Graph, in_order
+from rheostat.topology.keyed_state import keyed_state
 from rheostat.topology.processors import KeyProcessor, value
 from rheostat.topology.stream import Stream
 from rheostat.windows.partials import Column
@@ -33,7 +34,7 @@ class Count(KeyProcessor):
 
 
 def process(stream: Stream, name: str, by: Any = "area", **options: Any) -> Stream:
-    return stream.process(name, logic, by=by, **{"schema": OUTPUT, "state": "n bigint", **options})
+    return stream.process(name, logic, by=by, **{"schema": OUTPUT, "state": keyed_state("n bigint"), **options})
 
 
 def sources(*names: str) -> list[Stream]:
@@ -177,7 +178,7 @@ def test_the_text_of_one_process_operator() -> None:
 def test_rows_go_to_operators_beside_partials() -> None:
     stream = small()
     add(stream, "windows", "area")
-    process(stream, "p", ttl="1 hour", clock="event")
+    process(stream, "p", state=keyed_state("n bigint", ttl="1 hour", clock="event"))
     text = sql_of(stream.graph, {"source": StreamSql("rows")}).split("\n")
     assert text[0].startswith("WITH `partials of windows` AS (SELECT `area` AS `k.area`")
     assert text[2:] == [
@@ -229,7 +230,7 @@ def test_keys_are_hashed_in_one_order_everywhere() -> None:
 
 def test_rows_without_event_time_are_taken_as_they_are() -> None:
     stream = process(small(), "p", schema="area string")
-    process(stream, "q", schema="area string", ttl="1 hour", clock="event")
+    process(stream, "q", schema="area string", state=keyed_state("n bigint", ttl="1 hour", clock="event"))
     text = sql_of(stream.graph, {"p": StreamSql("rows")}, level=1)
     assert "WHERE" not in text
     assert "CAST(NULL AS BIGINT) AS max_time" in text
@@ -294,7 +295,7 @@ flowchart LR
 def books() -> Graph:
     """Order books, candles of what they give, and alerts over both."""
     stream = small("orders", Graph("books"))
-    book = stream.process("book", Count, by="area", schema=OUTPUT)
+    book = stream.process_keys("book", Count, by="area", schema=OUTPUT)
     candles = book.compute("minutes", by="area", n=rh.count()).consolidate("candles", tumbling("1 minute"))
     process(candles, "alerts", join=[book], over="arrow", state=None).sink(sinks.memory())
     stream.graph.validate()

@@ -22,7 +22,9 @@ def state_columns(*operators: dict[str, Aggregate]) -> list[str]:
 
 
 def user_written() -> Aggregate:
-    return rh.aggregate(inputs=["cents"], partial=len, partials={"n": "bigint"}, merge=len, finish=len, result="bigint")
+    return rh.own_aggregate(
+        inputs=["cents"], partial=len, partials={"n": "bigint"}, merge=len, finish=len, result="bigint"
+    )
 
 
 def test_shared_partials_are_kept_once() -> None:

@@ -73,7 +73,7 @@ def test_windows_of_several_consolidates_are_derived_together() -> None:
 def test_running_totals_only_if_everything_can_be_subtracted() -> None:
     for aggregate, running in ((rh.sum("cents"), True), (rh.sum("price"), True), (rh.sum("amount"), False)):
         stream = loans()
-        add(stream, "a", "area", sliding("1 hour", "1 minute"), {"x": aggregate})
+        add(stream, "a", "area", sliding("1 hour", every="1 minute"), {"x": aggregate})
         (table,) = plan_physical(stream.graph).tables.values()
         assert any(g.running for g in table.plan.granules) == running
 

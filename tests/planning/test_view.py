@@ -96,15 +96,15 @@ def test_a_view_renders_in_two_formats() -> None:
     shown = view(lending())
     assert shown.render() == shown.render("text") == as_text(shown)
     assert shown.render("mermaid") == as_mermaid(shown)
-    with pytest.raises(TopologyError, match=r"explain\(\) gives 'text' or 'mermaid', not 'html'"):
-        shown.render("html")
+    with pytest.raises(TopologyError, match=r"explain\(\): format='html' is not one of 'text', 'mermaid'"):
+        shown.render("html")  # type: ignore[arg-type]
 
 
 def how(*, subtractable: bool) -> dict[str, str]:
     """How a sliding window of an hour by minutes comes about."""
     stream = loans()
     aggregate = rh.count() if subtractable else rh.max("amount")
-    add(stream, "a", "area", sliding("1 hour", "1 minute"), {"x": aggregate})
+    add(stream, "a", "area", sliding("1 hour", every="1 minute"), {"x": aggregate})
     (table,) = view(stream.graph).tables
     return {w.window: w.how for w in table.windows}
 

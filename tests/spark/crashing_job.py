@@ -18,7 +18,7 @@ QUICK_START = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-WINDOWS = [*rh.tumbling("1 minute", "5 minutes"), *rh.sliding("3 minutes", "1 minute")]
+WINDOWS = [*rh.tumbling("1 minute", "5 minutes"), *rh.sliding("3 minutes", every="1 minute")]
 
 
 def main(folder: Path) -> None:
@@ -27,7 +27,7 @@ def main(folder: Path) -> None:
     rows = t.source(read_stream(spark, folder / "in"), event_time="ts", slack="20 seconds", late="aside")
     stream = rows.compute("by_key", by="key", n=rh.count(), s=rh.sum("value"), m=rh.max("value"))
     stream.consolidate("windows", WINDOWS).sink(rh.sinks.parquet(str(folder / "out")))
-    totals = rows.compute("overall", n=rh.count()).consolidate("totals", rh.sliding("5 minutes", "1 minute"))
+    totals = rows.compute("overall", n=rh.count()).consolidate("totals", rh.sliding("5 minutes", every="1 minute"))
     totals.sink(rh.sinks.format("json", str(folder / "totals")))
     kept = rows.process("running", running, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA)
     kept.sink(rh.sinks.parquet(str(folder / "running")))

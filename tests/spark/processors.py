@@ -10,7 +10,7 @@ import polars as pl
 import rheostat as rh
 from tests.spark.streams import Batches
 
-RUNNING_STATE = "n bigint, s bigint, last bigint"
+RUNNING_STATE = rh.keyed_state("n bigint, s bigint, last bigint")
 RUNNING_SCHEMA = "key string, n bigint, s bigint, last bigint"
 TRACE_SCHEMA = "key string, n bigint, history string"
 

@@ -13,6 +13,7 @@ import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 
 import rheostat as rh
+from rheostat.choices import Emit
 
 T0 = 1_767_225_600_000_000  # 2026-01-01 00:00 UTC
 SECOND = 1_000_000
@@ -68,7 +69,7 @@ def windowed(
     by: Sequence[str] = ("key",),
     *,
     slack: int = 0,
-    emit: str = "append",
+    emit: Emit = "append",
     aggregates: dict[str, Any] | None = None,
     options: dict[str, Any] | None = None,
     build: Callable[[rh.Stream], rh.Stream] = lambda s: s,

@@ -13,9 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import rheostat as rh
+from rheostat.choices import Over
 from tests.spark.streams import SECOND, Batches, assert_same, expected, windowed
 
-WINDOWS = [*rh.tumbling("1 minute", "3 minutes"), *rh.sliding("4 minutes", "1 minute")]
+WINDOWS = [*rh.tumbling("1 minute", "3 minutes"), *rh.sliding("4 minutes", every="1 minute")]
 SCHEMA = {"ts": pl.Int64, "key": pl.String, "value": pl.Int64, "x": pl.Float64, "word": pl.String}
 
 
@@ -128,16 +129,16 @@ def test_decimals_add_up_exactly(spark: SparkSession, tmp_path: Path) -> None:
     rows = [(i * 10 * SECOND, "a", f"{i}.1{i % 10}") for i in range(60)]
     batches = Batches.of(rows[:30], rows[30:], schema=schema)
     aggregates = {"s": rh.sum("value"), "m": rh.max("value"), "n": rh.count()}
-    result, query = windowed(spark, tmp_path, batches, rh.sliding("4 minutes", "1 minute"), aggregates=aggregates)
+    result, query = windowed(spark, tmp_path, batches, rh.sliding("4 minutes", every="1 minute"), aggregates=aggregates)
     assert "running total" not in query.explain(), "max cannot be subtracted"
     assert result.schema["s"] == pl.Decimal(20, 2)
     oracle = expected(
-        batches, rh.sliding("4 minutes", "1 minute"), select="sum(value) AS s, max(value) AS m, count(*) AS n"
+        batches, rh.sliding("4 minutes", every="1 minute"), select="sum(value) AS s, max(value) AS m, count(*) AS n"
     )
     assert_same(result, oracle)
 
 
-def vwap(over: str) -> Any:
+def vwap(over: Over) -> Any:
     """Value-weighted mean of x, written by a user over Polars or Arrow."""
 
     def partial(rows: Any) -> Any:
@@ -160,7 +161,7 @@ def vwap(over: str) -> Any:
             return parts["wx"] / parts["w"]
         return pa.compute.divide(parts["wx"], parts["w"])
 
-    return rh.aggregate(
+    return rh.own_aggregate(
         inputs=["value", "x"],
         partial=partial,
         partials={"wx": "double", "w": "double"},
@@ -173,7 +174,7 @@ def vwap(over: str) -> Any:
 
 @pytest.mark.parametrize("over", ["polars", "arrow"])
 def test_user_written_aggregates_beside_declared_ones(
-    spark: SparkSession, tmp_path: Path, batches: Batches, over: str
+    spark: SparkSession, tmp_path: Path, batches: Batches, over: Over
 ) -> None:
     result = results(spark, tmp_path, batches, mine=vwap(over), n=rh.count(), d=rh.approx_distinct("word"))
     weight = "(abs(value) + 1)"

@@ -101,7 +101,7 @@ def test_twenty_kills_change_nothing(tmp_path: Path) -> None:
     assert_same(result, expected(given, WINDOWS, slack=SLACK))
     totals = pl.concat([pl.read_ndjson(f) for f in (tmp_path / "totals").glob("*/*.json") if f.stat().st_size])
     times = [pl.col(c).str.to_datetime(time_zone="UTC") for c in ("window_start", "window_end")]
-    oracle = expected(given, rh.sliding("5 minutes", "1 minute"), (), slack=SLACK, select="count(*) AS n")
+    oracle = expected(given, rh.sliding("5 minutes", every="1 minute"), (), slack=SLACK, select="count(*) AS n")
     assert_same(totals.with_columns(times), oracle)
     running = pl.read_parquet(tmp_path / "running" / "*" / "*.parquet", hive_partitioning=False)
     # A driver killed between two of Spark's own logs may later take two files in one epoch: compare totals, not epochs.

@@ -35,7 +35,7 @@ def failing(step: str) -> Any:
     def ok(frame: Any) -> Any:
         return frame.group_by("group").agg(x=frame["value"].sum() if "value" in frame.columns else 0)
 
-    return rh.aggregate(
+    return rh.own_aggregate(
         inputs=["value"],
         partial=boom if step == "partial" else ok,
         partials={"x": "bigint"},
@@ -60,7 +60,7 @@ def test_a_failing_aggregate_names_its_operator_and_keeps_the_traceback(
 
 def test_an_aggregate_that_returns_too_few_rows_is_told_so(spark: SparkSession, tmp_path: Path) -> None:
     t, rows = source(spark, tmp_path)
-    mine = rh.aggregate(
+    mine = rh.own_aggregate(
         inputs=["value"],
         partial=lambda f: f.head(0).rename({"value": "x"}),
         partials={"x": "bigint"},

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 import rheostat as rh
 from tests.spark.streams import MINUTE, SECOND, Batches, assert_same, expected, read_stream
 
-WINDOWS = [*rh.tumbling("1 minute"), *rh.sliding("4 minutes", "1 minute")]
+WINDOWS = [*rh.tumbling("1 minute"), *rh.sliding("4 minutes", every="1 minute")]
 BATCHES = Batches.of(*([((e * 70 + i % 90) * SECOND, f"k{i % 5}", i) for i in range(60)] for e in range(4)))
 SLACK = 20 * SECOND
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import polars as pl
 from pyspark.sql import SparkSession
@@ -13,7 +14,7 @@ from rheostat.windows.lateness import late_sql
 from tests.spark.streams import MINUTE, SECOND, Batches, run
 
 
-def topology(spark: SparkSession, folder: Path, batches: Batches, **options: str) -> tuple[rh.Topology, rh.Stream]:
+def topology(spark: SparkSession, folder: Path, batches: Batches, **options: Any) -> tuple[rh.Topology, rh.Stream]:
     t = rh.Topology("late")
     source = t.source(batches.stream(spark, folder / "in"), event_time="ts", slack="10 seconds", name="rows", **options)
     counted = source.compute("by_key", by="key", n=rh.count())

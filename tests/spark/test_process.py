@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def test_both_levels_in_one_stage(spark: SparkSession, tmp_path: Path) -> None:
     t, rows = source(spark, tmp_path, given)
     totals, traces = rh.sinks.memory(), rh.sinks.memory()
     rows.process("running", running, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(totals)
-    rows.process("trace", Trace, by="key", schema=TRACE_SCHEMA).sink(traces)
+    rows.process_keys("trace", Trace, by="key", schema=TRACE_SCHEMA).sink(traces)
     query = run(t, tmp_path / "checkpoint", slots=3, shards=16)
     assert same(totals.frame(), expected_running(given))
     assert same(traces.frame(), expected_trace(given))
@@ -66,8 +67,8 @@ def test_an_order_of_the_users_own(spark: SparkSession, tmp_path: Path) -> None:
     given = Batches.of([(0, "a", 3), (0, "a", 1), (0, "b", 9), (0, "a", 2)], [(0, "a", 7), (0, "a", 5)])
     t, rows = source(spark, tmp_path, given)
     arrival, sorted_ = rh.sinks.memory(), rh.sinks.memory()
-    rows.process("arrival", Trace, by="key", schema=TRACE_SCHEMA).sink(arrival)
-    rows.process("sorted", Trace, by="key", schema=TRACE_SCHEMA, order="value").sink(sorted_)
+    rows.process_keys("arrival", Trace, by="key", schema=TRACE_SCHEMA).sink(arrival)
+    rows.process_keys("sorted", Trace, by="key", schema=TRACE_SCHEMA, order="value").sink(sorted_)
     run(t, tmp_path / "checkpoint")
 
     def final(frame: pl.DataFrame) -> str:
@@ -91,7 +92,12 @@ def test_arrow_frames(spark: SparkSession, tmp_path: Path) -> None:
     t, rows = source(spark, tmp_path, given)
     sink = rh.sinks.memory()
     rows.process(
-        "n", over_arrow, by="key", state="n bigint", schema="key string, n bigint, many boolean", over="arrow"
+        "n",
+        over_arrow,
+        by="key",
+        schema="key string, n bigint, many boolean",
+        state=rh.keyed_state("n bigint"),
+        over="arrow",
     ).sink(sink)
     run(t, tmp_path / "checkpoint")
     counts = expected_running(given).select("key", "n").with_columns(many=pl.col("n") > 10)
@@ -107,7 +113,8 @@ def test_state_before_and_after_windows(spark: SparkSession, tmp_path: Path) -> 
 
     given = Batches.of(*([(e * MINUTE + i * SECOND, f"k{i % 3}", i) for i in range(30)] for e in range(6)))
     t, rows = source(spark, tmp_path, given)
-    passed = rows.process("pass", pass_on, by="key", state="n bigint", schema="ts timestamp, key string, value bigint")
+    schema = "ts timestamp, key string, value bigint"
+    passed = rows.process("pass", pass_on, by="key", schema=schema, state=rh.keyed_state("n bigint"))
     windows = passed.compute("by", by="key", n=rh.count(), s=rh.sum("value"), m=rh.max("value")).consolidate(
         "windows", rh.tumbling("1 minute", "2 minutes")
     )
@@ -118,7 +125,8 @@ def test_state_before_and_after_windows(spark: SparkSession, tmp_path: Path) -> 
         best = pl.concat([rows.select("key", best=pl.col("s")), state]).group_by("key").agg(pl.col("best").max())
         return best, best
 
-    windows.process("largest", largest, by="key", state="best bigint", schema="key string, best bigint").sink(changes)
+    kept = rh.keyed_state("best bigint")
+    windows.process("largest", largest, by="key", schema="key string, best bigint", state=kept).sink(changes)
     query = run(t, tmp_path / "checkpoint")
     oracle = expected(given, rh.tumbling("1 minute", "2 minutes"))
     assert_same(results.frame(), oracle)
@@ -162,8 +170,11 @@ def test_two_streams_meet(spark: SparkSession, tmp_path: Path, logic: Any) -> No
     left = t.source(orders.stream(spark, tmp_path / "orders"), event_time="ts", name="orders")
     right = t.source(payments.stream(spark, tmp_path / "payments"), event_time="ts", name="payments")
     sink = rh.sinks.memory()
-    options: dict[str, Any] = {} if logic is Paid else {"state": "amount bigint, paid boolean"}
-    joined = left.process("paid", logic, by="key", join=[right], schema="key string, amount bigint", **options)
+    options: dict[str, Any] = {"by": "key", "join": [right], "schema": "key string, amount bigint"}
+    if logic is Paid:
+        joined = left.process_keys("paid", logic, **options)
+    else:
+        joined = left.process("paid", logic, state=rh.keyed_state("amount bigint, paid boolean"), **options)
     joined.sink(sink)
     query = run(t, tmp_path / "checkpoint", slots=2)
     paid = {f"o{(e * 10 + 7 * i) % 30}" for e in range(3) for i in range(6)}
@@ -216,10 +227,15 @@ def test_timers_fire_when_the_watermark_passes(
         rows = t.source(read_stream(spark, tmp_path / "in"), event_time="ts")
         schema = "key string, count bigint, ended timestamp"
         if per_key:
-            ended = rows.process("sessions", Sessions, by="key", schema=schema)
+            ended = rows.process_keys("sessions", Sessions, by="key", schema=schema)
         else:
             ended = rows.process(
-                "sessions", sessions, by="key", schema=schema, state="count bigint", on_timer=session_ends
+                "sessions",
+                sessions,
+                by="key",
+                schema=schema,
+                state=rh.keyed_state("count bigint"),
+                on_timer=session_ends,
             )
         sink = rh.sinks.parquet(str(tmp_path / "out"))
         ended.sink(sink)
@@ -244,9 +260,8 @@ def test_state_is_forgotten_by_event_time(spark: SparkSession, tmp_path: Path) -
     given = Batches.of(*([(t * SECOND, k, 1) for t, k in rows] for rows in times))
     t, rows = source(spark, tmp_path, given)
     sink = rh.sinks.memory()
-    kept = rows.process(
-        "running", running, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA, ttl="1 minute", clock="event"
-    )
+    state = replace(RUNNING_STATE, ttl="1 minute", clock="event")
+    kept = rows.process("running", running, by="key", state=state, schema=RUNNING_SCHEMA)
     kept.sink(sink)
     run(t, tmp_path / "checkpoint")
     # The watermark of the epoch before decides: b, last seen at 0, is forgotten at 100; a, seen at 130, at 500.
@@ -261,7 +276,8 @@ def test_state_is_forgotten_by_processing_time(spark: SparkSession, tmp_path: Pa
     def topology(ttl: str) -> rh.Topology:
         t = rh.Topology("ttl")
         rows = t.source(read_stream(spark, tmp_path / "in"), event_time="ts")
-        out = rows.process("running", running, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA, ttl=ttl)
+        state = replace(RUNNING_STATE, ttl=ttl)
+        out = rows.process("running", running, by="key", state=state, schema=RUNNING_SCHEMA)
         out.sink(rh.sinks.parquet(str(tmp_path / "out")))
         return t
 

@@ -23,7 +23,8 @@ def topology(spark: SparkSession, folder: Path, **changes: Any) -> rh.Topology:
     rows = t.source(read_stream(spark, folder / "in"), event_time="ts")
     options = {"by": "key", "state": RUNNING_STATE, "schema": RUNNING_SCHEMA, **changes}
     logic = options.pop("logic", running)
-    rows.process("totals", logic, **options).sink(rh.sinks.parquet(str(folder / "out")))
+    process = rows.process_keys if isinstance(logic, type) else rows.process
+    process("totals", logic, **options).sink(rh.sinks.parquet(str(folder / "out")))
     return t
 
 
@@ -116,9 +117,10 @@ def wide(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.Data
 
 def test_state_fields_may_come_go_and_widen(spark: SparkSession, tmp_path: Path) -> None:
     Batches(GIVEN.frames[:1]).write(tmp_path / "in")
-    run(topology(spark, tmp_path, state="n int, s bigint, last bigint"), tmp_path / "checkpoint")
+    run(topology(spark, tmp_path, state=rh.keyed_state("n int, s bigint, last bigint")), tmp_path / "checkpoint")
     Batches(GIVEN.frames[1:]).write(tmp_path / "in", first=1)
-    run(topology(spark, tmp_path, logic=wide, state="n bigint, s bigint, extra bigint"), tmp_path / "checkpoint")
+    changed = rh.keyed_state("n bigint, s bigint, extra bigint")
+    run(topology(spark, tmp_path, logic=wide, state=changed), tmp_path / "checkpoint")
     out = pl.read_parquet(tmp_path / "out" / "*" / "*.parquet", hive_partitioning=False)
     assert same(out, expected_running(GIVEN))
 
@@ -126,9 +128,9 @@ def test_state_fields_may_come_go_and_widen(spark: SparkSession, tmp_path: Path)
 def test_other_changes_of_state_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     Batches(GIVEN.frames[:1]).write(tmp_path / "in")
     run(topology(spark, tmp_path), tmp_path / "checkpoint")
-    refused = {
+    refused: dict[str, dict[str, Any]] = {
         "operator 'totals': the checkpoint was written with state field 's' of type bigint, the topology has string": {
-            "state": "n bigint, s string, last bigint"
+            "state": rh.keyed_state("n bigint, s string, last bigint")
         },
         r"operator 'totals': the checkpoint was written with keys \[\['key', 'string'\]\]": {"by": "value"},
     }

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import rheostat as rh
-from rheostat.demo.lending import lending
+from rheostat.demo.lending_job import lending
 from rheostat.workloads.lending import columns
 from tests.spark.processors import RUNNING_SCHEMA, RUNNING_STATE, running
 from tests.spark.streams import Batches, read_stream, run
@@ -65,8 +65,8 @@ def test_explain_before_and_after_the_start(spark: SparkSession, tmp_path: Path)
     mermaid = topology.explain("mermaid")
     assert mermaid.startswith("flowchart LR")
     assert mermaid.count("subgraph") == 2
-    with pytest.raises(rh.TopologyError, match="'text' or 'mermaid', not 'html'"):
-        topology.explain("html")
+    with pytest.raises(rh.TopologyError, match="format='html' is not one of 'text', 'mermaid'"):
+        topology.explain("html")  # type: ignore[arg-type]
     query = topology.start(str(tmp_path / "checkpoint"), slots=3)
     try:
         assert "by area: 3 slots" in query.explain()

@@ -29,7 +29,7 @@ from tests.spark.processors import (
 )
 from tests.spark.streams import SECOND, Batches, assert_same, expected, read_stream, run
 
-WINDOWS = rh.sliding("2 minutes", "1 minute")
+WINDOWS = rh.sliding("2 minutes", every="1 minute")
 
 
 def topology(spark: SparkSession, folder: Path) -> rh.Topology:
@@ -38,7 +38,7 @@ def topology(spark: SparkSession, folder: Path) -> rh.Topology:
     rows.process("running", running, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(
         rh.sinks.parquet(str(folder / "running"))
     )
-    rows.process("trace", Trace, by="key", schema=TRACE_SCHEMA).sink(rh.sinks.parquet(str(folder / "trace")))
+    rows.process_keys("trace", Trace, by="key", schema=TRACE_SCHEMA).sink(rh.sinks.parquet(str(folder / "trace")))
     windows = rows.compute("by", by="key", n=rh.count(), s=rh.sum("value"), m=rh.max("value"))
     windows.consolidate("windows", WINDOWS).sink(rh.sinks.parquet(str(folder / "windows")))
     return t

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import rheostat as rh
 from tests.spark.streams import MINUTE, SECOND, Batches, assert_same, expected, read_stream, run
 
-WINDOWS = [*rh.tumbling("1 minute", "5 minutes"), *rh.sliding("2 minutes", "1 minute")]
+WINDOWS = [*rh.tumbling("1 minute", "5 minutes"), *rh.sliding("2 minutes", every="1 minute")]
 BATCHES = Batches.of(
     *([((e * 50 + i % 61) * SECOND, f"k{i % 9}", i) for i in range(80)] for e in range(6)), [(30 * MINUTE, "end", 0)]
 )

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import rheostat as rh
 from tests.spark.streams import SECOND, T0, Batches, assert_same, expected, windowed
 
-WINDOWS = [*rh.tumbling("1 minute"), *rh.sliding("3 minutes", "1 minute")]
+WINDOWS = [*rh.tumbling("1 minute"), *rh.sliding("3 minutes", every="1 minute")]
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))

@@ -73,7 +73,7 @@ def test_an_epoch_that_spans_many_panes_and_one_that_jumps_a_year(spark: SparkSe
     first = [(i * 7 * SECOND, f"k{i % 5}", i) for i in range(2_000)]
     later = [(365 * 24 * 60 * MINUTE + i * SECOND, "k0", i) for i in range(200)]
     batches = Batches.of(first, later)
-    windows = [*rh.sliding("30 minutes", "1 minute"), *rh.tumbling("5 minutes", "1 hour")]
+    windows = [*rh.sliding("30 minutes", every="1 minute"), *rh.tumbling("5 minutes", "1 hour")]
     result, query = windowed(spark, tmp_path, batches, windows)
     assert_same(result, expected(batches, windows))
     assert [p.epoch for p in query.progress] == [0, 1]
@@ -83,7 +83,7 @@ def test_running_totals_and_compaction_over_many_epochs(spark: SparkSession, tmp
     """Counts and integer sums only, so that windows are running totals; enough epochs for segments to be folded."""
     epochs = [[((e * 20 + i % 23) * SECOND, f"k{(e + i) % 7}", i) for i in range(30)] for e in range(14)]
     batches = Batches.of(*epochs)
-    windows = rh.sliding("2 minutes", "10 seconds")
+    windows = rh.sliding("2 minutes", every="10 seconds")
     aggregates = {"n": rh.count(), "s": rh.sum("value"), "c": rh.count("value")}
     result, query = windowed(spark, tmp_path, batches, windows, slack=5 * SECOND, aggregates=aggregates)
     select = "count(*) AS n, sum(value)::BIGINT AS s, count(value) AS c"

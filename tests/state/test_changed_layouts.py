@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from rheostat.choices import Emit
 from rheostat.planning import compatibility
 from rheostat.planning.physical import plan_physical
 from rheostat.planning.results import finish
@@ -43,7 +44,7 @@ changes = pytest.mark.parametrize(
 )
 
 
-def topology(aggregates: dict[str, Aggregate], emit: str) -> Graph:
+def topology(aggregates: dict[str, Aggregate], emit: Emit) -> Graph:
     stream = loans()
     stream.compute("a", by="area", aggregates=aggregates).consolidate(
         "w", tumbling("2 minutes", "3 minutes"), emit=emit
@@ -51,7 +52,7 @@ def topology(aggregates: dict[str, Aggregate], emit: str) -> Graph:
     return stream.graph
 
 
-def tables(change: str, emit: str) -> tuple[WindowTable, WindowTable]:
+def tables(change: str, emit: Emit) -> tuple[WindowTable, WindowTable]:
     """The table before and after the restart, which is allowed."""
     before, after = topology(OLD, emit), topology(NEW[change], emit)
     old = plan_physical(before)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rheostat.durations import Duration
 from rheostat.topology.graph import Graph
 from rheostat.topology.stream import Stream
 
@@ -23,8 +24,14 @@ LOANS = {
 }
 
 
+if TYPE_CHECKING:
+    _AnyFrame = Any
+else:
+    _AnyFrame = object
+
+
 @dataclass(frozen=True)
-class Frame:
+class Frame(_AnyFrame):  # type: ignore[misc]  # to a type checker it is a DataFrame, or anything else
     """The part of a DataFrame that a topology looks at."""
 
     types: Mapping[str, str]
@@ -60,6 +67,21 @@ class Frame:
         return Frame({n: t for n, t in self.types.items() if n != name})
 
 
+def without(name: str) -> Callable[[Any], Any]:
+    """A map that leaves a column out."""
+    return lambda frame: frame.without(name)
+
+
+def with_column(name: str, type_: str) -> Callable[[Any], Any]:
+    """A map that adds a column."""
+    return lambda frame: frame.with_column(name, type_)
+
+
+def unchanged(frame: Any) -> Any:
+    """A map that changes nothing."""
+    return frame
+
+
 def columns_of(ddl: str) -> dict[str, str]:
     """Names and types out of Spark DDL."""
     parts, depth = [""], 0
@@ -73,6 +95,6 @@ def columns_of(ddl: str) -> dict[str, str]:
     return {name.strip("`").replace("``", "`"): type_ for name, type_ in named}
 
 
-def loans(name: str = "lending", *, source: str = "source", slack: str = "10 seconds", **types: str) -> Stream:
+def loans(name: str = "lending", *, source: str = "source", slack: Duration = "10 seconds", **types: str) -> Stream:
     """A stream of loans, the beginning of a topology."""
     return Graph(name).source(Frame({**LOANS, **types}), event_time="ts", slack=slack, name=source)

@@ -11,21 +11,22 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rheostat.choices import Over
 from rheostat.errors import OperatorError, TopologyError
 from rheostat.topology import aggregates as rh
-from rheostat.topology.aggregates import Aggregate, Bound, Place
+from rheostat.topology.aggregates import Aggregate, AggregateSite, BoundAggregate
 from rheostat.windows.partials import ROW_COUNT
 from tests.topology.builders import LOANS
 
-PLACE = Place("by_area", "result", LOANS, "unix_micros(`ts`)")
+SITE = AggregateSite("by_area", "result", LOANS, "unix_micros(`ts`)")
 
 
 def refused(message: str) -> Any:
     return pytest.raises(TopologyError, match=message)
 
 
-def bound(aggregate: Aggregate) -> Bound:
-    return aggregate.bind(PLACE)
+def bound(aggregate: Aggregate) -> BoundAggregate:
+    return aggregate.bind(SITE)
 
 
 def finished(aggregate: Aggregate, *rows: dict[str, Any], schema: dict[str, Any] | None = None) -> list[Any]:
@@ -62,20 +63,20 @@ def test_what_has_no_order_is_not_compared(make: Any) -> None:
 
 def test_parameters_out_of_range_are_refused() -> None:
     for lg_k in (3, 22):
-        with refused(rf"approx_distinct\('user', lg_k={lg_k}\): lg_k goes from 4 to 21"):
+        with refused(rf"approx_distinct\('user', lg_k={lg_k}\): lg_k must be between 4 and 21"):
             rh.approx_distinct("user", lg_k=lg_k)
     for ranks in ((), (1.5,), (0.5, -0.1)):
         with refused(r"quantiles\('amount', ...\) needs ranks between 0 and 1"):
             rh.quantiles("amount", *ranks)
     for k in (0, 11):
-        with refused(rf"top_k\('user', {k}\): k goes from 1 to the capacity, 10"):
+        with refused(rf"top_k\('user', {k}\): k must be between 1 and the capacity, 10"):
             rh.top_k("user", k, capacity=10)
-    with refused(r"aggregate\(over='pandas'\): functions run over 'polars' or 'arrow'"):
-        user_written(over="pandas")
+    with refused(r"own_aggregate\(\): over='pandas' is not one of 'polars', 'arrow'"):
+        user_written(over="pandas")  # type: ignore[arg-type]
 
 
-def user_written(over: str = "polars", finish: Any = lambda parts: parts["n"], inputs: Any = ("cents",)) -> Aggregate:
-    return rh.aggregate(
+def user_written(over: Over = "polars", finish: Any = lambda parts: parts["n"], inputs: Any = ("cents",)) -> Aggregate:
+    return rh.own_aggregate(
         inputs=inputs, partial=len, partials={"n": "bigint"}, merge=len, finish=finish, result="bigint", over=over
     )
 
@@ -83,7 +84,7 @@ def user_written(over: str = "polars", finish: Any = lambda parts: parts["n"], i
 @pytest.mark.parametrize(("partial", "result"), [("float64", "double"), ("double", "float64")])
 def test_types_of_user_written_aggregates_are_sparks(partial: str, result: str) -> None:
     with refused("columns of type float64 cannot be kept in state"):
-        bound(rh.aggregate(inputs=[], partial=len, partials={"n": partial}, merge=len, finish=len, result=result))
+        bound(rh.own_aggregate(inputs=[], partial=len, partials={"n": partial}, merge=len, finish=len, result=result))
 
 
 def test_inputs_of_user_written_aggregates_exist() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from rheostat.topology import sinks
 from rheostat.topology.graph import Graph, in_order
 from rheostat.topology.nodes import Consolidate, Map
 from rheostat.windows.window import tumbling
-from tests.topology.builders import LOANS, Frame, loans
+from tests.topology.builders import LOANS, Frame, loans, unchanged
 
 
 def refused(message: str) -> Any:
@@ -52,14 +54,14 @@ def test_two_operators_cannot_share_a_name() -> None:
 
 @pytest.mark.parametrize("role", ["event_time", "arrival_time"])
 def test_times_are_columns_of_the_stream(role: str) -> None:
-    columns = {"event_time": "ts", role: "when"}
+    columns: dict[str, Any] = {"event_time": "ts", role: "when"}
     with refused(f"source 'source': {role} column 'when' does not exist; the stream has ts, arrived, user, area"):
         Graph("t").source(Frame(LOANS), **columns)
 
 
 @pytest.mark.parametrize("role", ["event_time", "arrival_time"])
 def test_times_are_timestamps(role: str) -> None:
-    columns = {"event_time": "ts", role: "area"}
+    columns: dict[str, Any] = {"event_time": "ts", role: "area"}
     message = rf"{role} column 'area' is string, not a timestamp; cast it first, as in df.withColumn\('area', F.col"
     with refused(message):
         Graph("t").source(Frame(LOANS), **columns)
@@ -86,14 +88,26 @@ def test_a_source_is_streaming() -> None:
 @pytest.mark.parametrize("option", ["late", "nulls"])
 def test_rows_are_dropped_or_kept_aside(option: str) -> None:
     for kept in ("drop", "aside"):
-        Graph("t").source(Frame(LOANS), event_time="ts", **{option: kept})
-    with refused(f"source 'source': {option}='keep' is neither 'drop' nor 'aside'"):
-        Graph("t").source(Frame(LOANS), event_time="ts", **{option: "keep"})
+        Graph("t").source(Frame(LOANS), event_time="ts", **{option: kept})  # type: ignore[arg-type]
+    with refused(f"source 'source': {option}='keep' is not one of 'drop', 'aside'"):
+        Graph("t").source(Frame(LOANS), event_time="ts", **{option: "keep"})  # type: ignore[arg-type]
 
 
 def test_slack_is_a_duration() -> None:
     with refused("'soon' is not a duration"):
         loans(slack="soon")
+    with refused("source 'source': slack=datetime.* must not be negative"):
+        loans(slack=timedelta(seconds=-1))
+
+
+def test_an_engine_may_check_maps() -> None:
+    def no_maps(name: str, given: Any, mapped: Any, time_columns: Iterable[str]) -> None:
+        raise TopologyError(f"{name} between {list(given.columns)} and {mapped.columns[-1]}; {list(time_columns)}")
+
+    stream = Graph("t", no_maps).source(Frame({"ts": "timestamp"}), event_time="ts")
+    with refused(r"m between \['ts'\] and n; \['ts'\]"):
+        stream.map("m", lambda _: Frame({"ts": "timestamp", "n": "int"}))
+    assert list(stream.graph.nodes) == ["source"]
 
 
 def test_a_topology_has_a_source_and_a_sink() -> None:
@@ -118,14 +132,14 @@ def test_a_cycle_is_refused_and_told() -> None:
     stream = loans().sink(sinks.memory())
     graph = stream.graph
     for name, upstream in (("a", "c"), ("b", "a"), ("c", "b")):
-        graph.add(Map(name, upstream, print))
+        graph.add(Map(name, upstream, unchanged))
     with refused("operators form a cycle: a -> b -> c -> a"):
         graph.validate()
 
 
 def test_an_operator_that_reads_itself_is_a_cycle() -> None:
     with refused("operators form a cycle: a -> a"):
-        in_order([Map("a", "a", print)])
+        in_order([Map("a", "a", unchanged)])
 
 
 def test_an_unknown_upstream_is_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -9,16 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.errors import TopologyError
+from rheostat.errors import SetupError, TopologyError
 from rheostat.topology import aggregates as rh
-from rheostat.topology import sinks
+from rheostat.topology import processors, sinks
 from rheostat.topology.graph import Graph
+from rheostat.topology.keyed_state import keyed_state
 from rheostat.topology.nodes import Process
 from rheostat.topology.processors import Context, KeyProcessor, from_micros, list_of, ordered_map, to_micros, value
 from rheostat.topology.stream import Stream
 from rheostat.windows.partials import Column
 from rheostat.windows.window import tumbling
-from tests.topology.builders import LOANS, Frame, loans
+from tests.topology.builders import LOANS, Frame, loans, without
 
 
 def logic(rows: Any, state: Any) -> Any:
@@ -31,8 +33,14 @@ def refused(message: str) -> Any:
 
 def process(stream: Stream | None = None, function: Any = logic, **given: Any) -> Stream:
     """A process operator ``p`` over loans by area, with one option changed."""
-    options = {"by": "area", "schema": "area string, ts timestamp, n bigint", "state": "n bigint", **given}
+    options = {"by": "area", "schema": "area string, ts timestamp, n bigint", "state": keyed_state("n bigint"), **given}
     return (stream or loans()).process("p", function, **options)
+
+
+def process_keys(processor: Any, **given: Any) -> Stream:
+    """The same, key by key."""
+    options = {"by": "area", "schema": "area string, ts timestamp, n bigint", **given}
+    return loans().process_keys("p", processor, **options)
 
 
 def node(stream: Stream) -> Process:
@@ -52,9 +60,8 @@ def other(graph: Graph, name: str = "other", **types: str) -> Stream:
 
 
 def test_what_was_written_is_in_the_node() -> None:
-    made = node(
-        process(by=["grade", "area"], order="cents", ttl="1 hour", clock="event", over="arrow", time_limit="90 seconds")
-    )
+    state = keyed_state("n bigint", ttl="1 hour", clock="event")
+    made = node(process(by=["grade", "area"], order="cents", state=state, over="arrow", time_limit="90 seconds"))
     assert made.upstreams == (made.upstream,) == ("source",)
     assert made.inputs == (tuple(Column(n, t) for n, t in LOANS.items()),)
     assert (made.keys, made.key_types) == (("grade", "area"), ("int", "string"))
@@ -76,7 +83,7 @@ def test_a_function_over_frames_needs_no_state() -> None:
 
 
 def test_a_key_processor_declares_its_own_state() -> None:
-    made = node(process(function=Latest, state=None))
+    made = node(process_keys(Latest))
     assert made.state == (
         Column("last", "double"),
         Column("seen", "array<string>"),
@@ -87,7 +94,58 @@ def test_a_key_processor_declares_its_own_state() -> None:
     class Nothing(KeyProcessor):
         pass
 
-    assert node(process(function=Nothing, state=None)).state == ()
+    assert node(process_keys(Nothing)).state == ()
+
+
+def test_a_key_processors_state_may_expire() -> None:
+    made = node(process_keys(Latest, state=keyed_state(ttl="1 hour", clock="event")))
+    assert (made.ttl, made.clock) == (3_600_000_000, "event")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"processor": 5},
+            r"operator 'p': 5 is not a KeyProcessor class; use process\(...\) for a function over frames",
+        ),
+        ({"processor": Latest()}, "operator 'p': .* is not a KeyProcessor class"),
+        ({"processor": logic}, "operator 'p': .* is not a KeyProcessor class"),
+        ({"state": keyed_state("n int")}, r"Latest declares its state itself; give rh.keyed_state\(\) no columns"),
+        ({"state": keyed_state(ttl="-1 hours")}, "'-1 hours' is not a duration"),
+        ({"state": keyed_state(clock="wall")}, "operator 'p': clock='wall' is not one of"),  # type: ignore[arg-type]
+        ({"order": "when"}, "operator 'p' needs column 'when', which stream 'source' does not have"),
+    ],
+)
+def test_what_cannot_run_key_by_key_is_refused(given: dict[str, Any], message: str) -> None:
+    with refused(message):
+        process_keys(**{"processor": Latest, **given})
+
+
+def test_an_order_is_that_of_arrival_or_of_columns_or_none() -> None:
+    def order(**given: Any) -> tuple[tuple[str, ...], bool]:
+        made = node(process(loans(arrival="int"), **given))
+        return made.order, made.ordered
+
+    assert order() == order(order="arrival") == ((), True)
+    assert order(order="cents") == order(order=["cents"]) == (("cents",), True)
+    assert order(order=["arrival"]) == (("arrival",), True)
+    assert order(order=None) == ((), False)
+
+
+def test_only_the_columns_that_are_read_travel() -> None:
+    made = node(process(reads="cents", order="grade"))
+    assert [c.name for c in made.inputs[0]] == ["area", "grade", "cents"]
+    with refused("operator 'p': reads='zip' is in none of its streams"):
+        process(reads=["cents", "zip"])
+
+
+def test_a_missing_package_is_told_where_a_field_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    processors._sorted_dict.cache_clear()
+    monkeypatch.setitem(sys.modules, "sortedcontainers", None)
+    with pytest.raises(SetupError, match=r"rh.ordered_map needs the package sortedcontainers: .*rheostat\[maps\]"):
+        ordered_map("bigint", "bigint")
+    assert list_of("int").loaded(None) == []
 
 
 def test_a_timer_of_a_function_over_frames() -> None:
@@ -103,30 +161,39 @@ def test_a_timer_of_a_function_over_frames() -> None:
         ({"by": "tags"}, "operator 'p' cannot be keyed by column 'tags' of type array<string>"),
         ({"order": "when"}, "operator 'p' needs column 'when', which stream 'source' does not have"),
         ({"order": ["ts", "when"]}, "operator 'p' needs column 'when'"),
-        ({"over": "pandas"}, "operator 'p': over='pandas' is neither 'polars' nor 'arrow'"),
-        ({"clock": "wall"}, "operator 'p': clock='wall' is neither 'processing' nor 'event'"),
-        ({"ttl": "0 seconds"}, "operator 'p': ttl='0 seconds' is not a positive duration"),
-        ({"ttl": timedelta(seconds=-1)}, "operator 'p': ttl=datetime.timedelta.* is not a positive duration"),
-        ({"ttl": "a while"}, "'a while' is not a duration"),
-        ({"time_limit": "0 seconds"}, "operator 'p': time_limit='0 seconds' is not a positive duration"),
-        ({"state": "area string"}, "operator 'p': state field 'area' has the name of a key or timer; rename it"),
+        ({"over": "pandas"}, "operator 'p': over='pandas' is not one of 'polars', 'arrow'"),
         (
-            {"state": "timer bigint", "on_timer": logic},
+            {"state": keyed_state(clock="wall")},  # type: ignore[arg-type]
+            "operator 'p': clock='wall' is not one of 'processing', 'event'",
+        ),
+        ({"state": keyed_state(ttl="0 seconds")}, "operator 'p': ttl='0 seconds' is not a positive duration"),
+        (
+            {"state": keyed_state(ttl=timedelta(seconds=-1))},
+            "operator 'p': ttl=datetime.timedelta.* is not a positive duration",
+        ),
+        ({"state": keyed_state(ttl="a while")}, "'a while' is not a duration"),
+        ({"state": "n bigint"}, r"operator 'p': write state=rh.keyed_state\(...\) instead of state='n bigint'"),
+        ({"time_limit": "0 seconds"}, "operator 'p': time_limit='0 seconds' is not a positive duration"),
+        (
+            {"state": keyed_state("area string")},
+            "operator 'p': state field 'area' has the name of a key or timer; rename it",
+        ),
+        (
+            {"state": keyed_state("timer bigint"), "on_timer": logic},
             "operator 'p': state field 'timer' has the name of a key or timer; rename it",
         ),
-        ({"state": "m map<string,int>"}, "operator 'p': column 'm': columns of type map<string,int> cannot be kept"),
+        (
+            {"state": keyed_state("m map<string,int>")},
+            "operator 'p': column 'm': columns of type map<string,int> cannot be kept",
+        ),
         ({"schema": "m map<string,int>"}, "operator 'p': column 'm': columns of type map<string,int> cannot be kept"),
-        ({"state": "number"}, "operator 'p': state='number' is not Spark DDL"),
+        ({"state": keyed_state("number")}, "operator 'p': state='number' is not Spark DDL"),
         ({"schema": "area"}, "operator 'p': schema='area' is not Spark DDL"),
         ({"event_time": "when"}, r"operator 'p': event_time='when' is not in its output \(area, ts, n\)"),
         ({"event_time": "n"}, "operator 'p': event_time='n' is bigint, not a timestamp"),
-        ({"function": 5}, "operator 'p': 5 is neither a function over frames nor a KeyProcessor class"),
-        ({"function": None}, "operator 'p': None is neither a function over frames nor a KeyProcessor class"),
-        ({"function": Latest}, "operator 'p': Latest declares its state itself; leave state= out"),
-        (
-            {"function": Latest, "state": None, "on_timer": logic},
-            "operator 'p': a KeyProcessor has its own method on_timer",
-        ),
+        ({"function": 5}, "operator 'p': 5 is not a function over frames"),
+        ({"function": None}, "operator 'p': None is not a function over frames"),
+        ({"function": Latest}, r"operator 'p': Latest is a KeyProcessor; use process_keys\(...\) for it"),
     ],
 )
 def test_what_cannot_run_is_refused_and_leaves_no_trace(given: dict[str, Any], message: str) -> None:
@@ -137,12 +204,7 @@ def test_what_cannot_run_is_refused_and_leaves_no_trace(given: dict[str, Any], m
 
 
 def test_a_timer_column_is_only_taken_if_there_are_timers() -> None:
-    assert node(process(state="timer bigint")).state == (Column("timer", "bigint"),)
-
-
-def test_an_instance_of_a_processor_is_not_a_class() -> None:
-    with refused("is neither a function over frames nor a KeyProcessor class"):
-        process(function=Latest(), state=None)
+    assert node(process(state=keyed_state("timer bigint"))).state == (Column("timer", "bigint"),)
 
 
 def test_a_name_is_an_operators_own() -> None:
@@ -250,11 +312,11 @@ def test_windows_over_a_process_operator_need_event_time() -> None:
 
 
 def test_maps_and_sinks_may_follow() -> None:
-    stream = process(schema="area string, n bigint").map("m", lambda frame: frame.without("n")).sink(sinks.memory())
+    stream = process(schema="area string, n bigint").map("m", without("n")).sink(sinks.memory())
     assert stream.schema == {"area": "string"}
     stream.graph.validate()
     with refused("operator 'm' drops the event-time column 'ts'"):
-        process().map("m", lambda frame: frame.without("ts"))
+        process().map("m", without("ts"))
 
 
 def test_only_sources_keep_rows_aside() -> None:

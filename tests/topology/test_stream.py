@@ -11,10 +11,10 @@ from rheostat.errors import OperatorError, TopologyError
 from rheostat.topology import aggregates as rh
 from rheostat.topology import sinks
 from rheostat.topology.aggregates import Aggregate
+from rheostat.topology.maps import arrow_map
 from rheostat.topology.nodes import Map
-from rheostat.topology.stream import arrow_map
 from rheostat.windows.window import Window, sliding, tumbling
-from tests.topology.builders import Frame, loans
+from tests.topology.builders import loans, with_column, without
 
 MINUTE = tumbling("1 minute")
 HALF = Window(1_800_000_000, 60_000_000)
@@ -26,19 +26,19 @@ def refused(message: str) -> Any:
 
 def test_a_map_keeps_the_event_time() -> None:
     with refused("operator 'm' drops the event-time column 'ts'; keep it in its result"):
-        loans().map("m", lambda frame: frame.without("ts"))
+        loans().map("m", without("ts"))
     windows = loans().compute("c", n=rh.count()).consolidate("w", MINUTE)
     with refused("operator 'm' drops the event-time column 'window_end'"):
-        windows.map("m", lambda frame: frame.without("window_end"))
+        windows.map("m", without("window_end"))
 
 
 def test_a_map_returns_a_frame() -> None:
     with refused(r"operator 'm': the function returned NoneType, not a DataFrame; .* give schema='\.\.\.'"):
-        loans().map("m", lambda _: None)
+        loans().map("m", lambda _: None)  # type: ignore[arg-type, return-value]
 
 
 def test_a_map_that_fails_is_named() -> None:
-    def fails(frame: Frame) -> Frame:
+    def fails(frame: Any) -> Any:
         raise KeyError("rate")
 
     with pytest.raises(OperatorError, match="operator 'm' failed: KeyError: 'rate'") as failed:
@@ -49,20 +49,20 @@ def test_a_map_that_fails_is_named() -> None:
 
 def test_errors_of_ours_pass_through_a_map() -> None:
     with refused("'soon' is not a duration"):
-        loans().map("m", lambda _: tumbling("soon"))
+        loans().map("m", lambda _: tumbling("soon"))  # type: ignore[arg-type, return-value]
 
 
 def test_a_refused_operator_leaves_no_trace() -> None:
     stream = loans()
     with refused("drops the event-time column"):
-        stream.map("m", lambda frame: frame.without("ts"))
+        stream.map("m", without("ts"))
     with refused("which the stream does not have"):
         stream.compute("c", n=rh.sum("rate"))
     assert list(stream.graph.nodes) == ["source"]
 
 
 def test_a_map_changes_the_columns() -> None:
-    mapped = loans().map("rate", lambda frame: frame.with_column("rate", "double"))
+    mapped = loans().map("rate", with_column("rate", "double"))
     assert mapped.schema["rate"] == "double"
     python = loans().map("python", lambda batch: batch, schema="ts timestamp, rate double")
     assert python.schema == {"ts": "timestamp", "rate": "double"}
@@ -79,7 +79,9 @@ def batches(function: Any) -> list[pa.RecordBatch]:
             assert schema == "n long"
             return over_batches([pa.record_batch({"n": [1, 2]})])
 
-    return list(arrow_map("m", function, "n long")(Rows()))
+    rows: Any = Rows()
+    mapped: Any = arrow_map("m", function, "n long")(rows)
+    return list(mapped)
 
 
 def test_a_python_map_takes_and_returns_arrow() -> None:
@@ -133,18 +135,18 @@ def test_refreshed_results_cannot_be_computed_over() -> None:
 
 
 def test_windows_are_emitted_by_append_or_update() -> None:
-    with refused("operator 'w': emit='complete' is neither 'append' nor 'update'"):
-        loans().compute("c", n=rh.count()).consolidate("w", MINUTE, emit="complete")
+    with refused("operator 'w': emit='complete' is not one of 'append', 'update'"):
+        loans().compute("c", n=rh.count()).consolidate("w", MINUTE, emit="complete")  # type: ignore[arg-type]
 
 
 def test_windows_are_windows() -> None:
     computed = loans().compute("c", n=rh.count())
-    with refused(r"operator 'w': windows come from rh.tumbling\(\), rh.hopping\(\) or rh.sliding\(\)"):
+    with refused(r"operator 'w': windows come from rh.tumbling\(\) or rh.sliding\(\), not '1 minute'"):
         computed.consolidate("w", "1 minute")  # type: ignore[arg-type]
     with refused("a consolidate operator needs at least one window"):
         computed.consolidate("w")
     with refused("needs 86400000 panes of 1 millisecond"):
-        computed.consolidate("w", sliding("1 day", "1001 milliseconds"))
+        computed.consolidate("w", sliding("1 day", every="1001 milliseconds"))
     assert list(computed.stream.graph.nodes) == ["source", "c"]
 
 
@@ -152,6 +154,51 @@ def test_window_sets_and_single_windows_mix() -> None:
     stream = loans().compute("c", n=rh.count()).consolidate("w", MINUTE, HALF, tumbling("1 hour", "2 hours"))
     windows = stream.graph.nodes["w"].windows  # type: ignore[union-attr]
     assert windows == (*MINUTE, HALF, *tumbling("1 hour", "2 hours"))
+
+
+def test_windows_come_in_lists_of_any_depth() -> None:
+    nested: Any = [MINUTE, [HALF, tumbling("1 hour", "2 hours")], HALF]
+    stream = loans().aggregate("w", windows=nested, n=rh.count())
+    assert stream.graph.nodes["w"].windows == (*MINUTE, HALF, *tumbling("1 hour", "2 hours"))  # type: ignore[union-attr]
+    assert loans().aggregate("w", windows=HALF, n=rh.count()).graph.nodes["w"].windows == (HALF,)  # type: ignore[union-attr]
+
+
+def test_aggregate_is_compute_and_consolidate() -> None:
+    short = loans().aggregate("w", by="area", windows=MINUTE, emit="update", aggregates={"x y": rh.max("amount")})
+    computed = loans().compute("w.partials", by="area", aggregates={"x y": rh.max("amount")})
+    long = computed.consolidate("w", MINUTE, emit="update")
+    assert short.graph.nodes == long.graph.nodes
+    assert list(short.graph.nodes) == ["source", "w.partials", "w"]
+    assert (short.schema, short.time, short.updating) == (long.schema, long.time, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": "zip"}, "operator 'w' groups by column 'zip', which stream 'source' does not have"),
+        ({"n": rh.sum("rate")}, "operator 'w': aggregate 'n' reads column 'rate', which the stream does not have"),
+        ({"n": "count"}, r"operator 'w': n='count' is not an aggregate like rh.count\(\)"),
+        ({"emit": "complete"}, "operator 'w': emit='complete' is not one of 'append', 'update'"),
+        ({"windows": "1 minute"}, r"operator 'w': windows come from rh.tumbling\(\) or rh.sliding\(\), not '1 minute'"),
+        ({"windows": [MINUTE, 5]}, r"operator 'w': windows come from rh.tumbling\(\) or rh.sliding\(\), not 5"),
+        ({"windows": []}, "operator 'w': .* needs at least one window"),
+        ({"windows": sliding("1 day", every="1001 milliseconds")}, "operator 'w': .* needs 86400000 panes"),
+    ],
+)
+def test_aggregate_names_the_operator_that_was_written(options: dict[str, Any], message: str) -> None:
+    stream = loans()
+    with refused(message):
+        stream.aggregate("w", **{"windows": MINUTE, "n": rh.count(), **options})
+    assert list(stream.graph.nodes) == ["source"]
+
+
+def test_aggregate_needs_both_names() -> None:
+    stream = loans().map("w.partials", lambda frame: frame)
+    with refused("two operators are named 'w.partials'"):
+        stream.aggregate("w", windows=MINUTE, n=rh.count())
+    with refused("two operators are named 'source'"):
+        stream.aggregate("source", windows=MINUTE, n=rh.count())
+    assert list(stream.graph.nodes) == ["source", "w.partials"]
 
 
 def test_results_have_window_keys_and_aggregates() -> None:

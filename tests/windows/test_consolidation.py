@@ -38,13 +38,13 @@ def test_the_papers_windows_alone_have_panes_of_five_minutes() -> None:
 
 
 def test_a_total_of_sixty_panes_runs_with_three_merges_a_step() -> None:
-    plan = plan_consolidation(sliding("1 hour", "1 minute"), subtractable=True)
+    plan = plan_consolidation(sliding("1 hour", every="1 minute"), subtractable=True)
     assert plan.merges(HOUR) == 60 * 3
     assert plan.naive_merges(HOUR) == 60 * 60
 
 
 def test_helpers_save_most_merges_of_windows_that_cannot_be_subtracted() -> None:
-    plan = plan_consolidation(sliding("1 hour", "1 minute"))
+    plan = plan_consolidation(sliding("1 hour", every="1 minute"))
     assert any(not g.requested for g in plan.granules[1:])
     assert plan.merges(27 * HOUR) < 0.2 * plan.naive_merges(27 * HOUR)
 

@@ -60,7 +60,7 @@ def test_the_refusal_names_the_window_and_the_way_out() -> None:
     with pytest.raises(
         TopologyError, match=r"window '1 day every 1001 milliseconds'.*larger common divisor.*their own"
     ):
-        pane_of([*sliding("1 day", "1001 milliseconds"), *tumbling("1 hour")])
+        pane_of([*sliding("1 day", every="1001 milliseconds"), *tumbling("1 hour")])
 
 
 def test_an_offset_alone_can_make_panes_small() -> None:

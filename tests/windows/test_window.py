@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.errors import TopologyError
-from rheostat.windows.window import Window, hopping, sliding, tumbling
+from rheostat.windows.window import Window, sliding, tumbling
 from tests.windows.builders import aligned, containing, windows
 
 TIMES = st.integers(-200, 200)
@@ -75,12 +75,10 @@ def test_tumbling_gives_a_kind_per_size() -> None:
     )
 
 
-def test_hopping_may_leave_gaps_and_sliding_may_not() -> None:
-    assert hopping("1 minute", "5 minutes", "1 second") == (Window(MINUTE, 5 * MINUTE, 1_000_000),)
-    assert sliding("5 minutes", "1 minute") == (Window(5 * MINUTE, MINUTE),)
-    assert sliding("5 minutes", "5 minutes") == tumbling("5 minutes")
-    with pytest.raises(TopologyError, match=r"sliding\('1 minute', slide='5 minutes'\) would skip rows.*hopping\(\)"):
-        sliding("1 minute", "5 minutes")
+def test_sliding_may_overlap_follow_on_or_leave_gaps() -> None:
+    assert sliding("1 minute", every="5 minutes", offset="1 second") == (Window(MINUTE, 5 * MINUTE, 1_000_000),)
+    assert sliding("5 minutes", every="1 minute") == (Window(5 * MINUTE, MINUTE),)
+    assert sliding("5 minutes", every="5 minutes") == tumbling("5 minutes")
 
 
 def test_labels_tell_size_slide_and_offset() -> None:
@@ -101,4 +99,4 @@ def test_tumbling_needs_a_size() -> None:
 
 def test_a_window_of_no_time_is_refused() -> None:
     with pytest.raises(TopologyError, match="positive size and slide"):
-        hopping("0 seconds", "1 second")
+        sliding("0 seconds", every="1 second")

@@ -15,7 +15,7 @@ from rich.table import Table
 
 import rheostat as rh
 from rheostat.demo.figures import Figures, comparison, weighted_quantile
-from rheostat.demo.lending import WINDOWS, lending, loan_stream
+from rheostat.demo.lending_job import WINDOWS, lending, loan_stream
 from rheostat.demo.native import run_native
 
 _START_UP = 20.0  # seconds the first epoch may take

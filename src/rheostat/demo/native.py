@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rheostat.demo.figures import Figures, weighted_quantile
-from rheostat.demo.lending import WINDOWS, loan_stream
+from rheostat.demo.lending_job import WINDOWS, loan_stream
 from rheostat.durations import label
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rheostat.keyed.keyed_layout import KeyedLayout
-from rheostat.topology.aggregates import Bound
+from rheostat.topology.aggregates import BoundAggregate
 from rheostat.topology.nodes import Process
 from rheostat.windows.consolidation import ConsolidationPlan
 from rheostat.windows.partials import Column
@@ -37,7 +37,7 @@ class WindowOutput:
     emit: str
     windows: Mapping[int, Window]
     keys: tuple[str, ...]
-    aggregates: tuple[Bound, ...]
+    aggregates: tuple[BoundAggregate, ...]
     schema: tuple[Column, ...]
 
 

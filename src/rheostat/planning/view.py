@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rheostat.choices import ExplainFormat, check_choice
 from rheostat.durations import label
-from rheostat.errors import TopologyError
 from rheostat.planning.tables import PhysicalPlan, WindowTable
 from rheostat.topology.graph import Graph, in_order
 from rheostat.topology.nodes import Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
@@ -131,13 +131,10 @@ class View:
     shuffles: int
     unfused_shuffles: int
 
-    def render(self, format: str = "text") -> str:
+    def render(self, format: ExplainFormat = "text") -> str:
         """As ``text`` or as a ``mermaid`` flowchart."""
-        if format == "text":
-            return as_text(self)
-        if format == "mermaid":
-            return as_mermaid(self)
-        raise TopologyError(f"explain() gives 'text' or 'mermaid', not {format!r}")
+        check_choice("explain()", "format", format, ExplainFormat)
+        return as_text(self) if format == "text" else as_mermaid(self)
 
 
 def view_of(graph: Graph, plan: PhysicalPlan, routing: Mapping[str, tuple[int, ...]]) -> View:

@@ -13,24 +13,37 @@ from rheostat.elastic.routing.requests import Change
 
 @dataclass(frozen=True)
 class Progress:
-    """What one epoch did. Times are in seconds, ``watermarks`` in microseconds since 1970.
+    """What one epoch did, as ``query.progress`` and ``start(on_progress=...)`` tell it.
 
     Attributes:
+        epoch: number of the epoch.
         rows: rows that came in, those without event time included.
-        late: rows that missed a window, those an operator gave among them; ``dropped`` of them missed every one.
+        late: rows that missed a window, those that an operator gave included.
+        dropped: rows that missed every window.
         nulls: rows without event time.
         partials: partials that were taken in; rows are aggregated to these before they reach a slot.
         results: result rows per operator that gives some.
+        watermarks: per source, the watermark in microseconds since 1970; None before the first row.
+        state_bytes: size of the state that the epoch left.
+        state_rows: rows of that state.
         seconds: how long the epoch took, up to its commit.
-        steps: the same by step.
-        slot_seconds: per component, how long each slot worked.
+        steps: seconds by step.
+        slot_seconds: per component, how many seconds each slot worked.
         imbalance: per component, the busiest slot's useful seconds over the mean.
         hottest: per component, its busiest key and that key's share of the work, where keys are told apart.
         hot: per component, a key so busy that no placement of shards is balanced, in words; found while balancing.
         changes: what changed in the routing for this epoch.
         fetched_bytes: bytes of state that nodes copied from the checkpoint; none where it is on their own disk.
         migrated_bytes: those of them that were copied because shards moved between slots.
-        latency: p50, p99 and maximum of commit time minus arrival time; None without an arrival-time column.
+        latency: p50, p99 and maximum of commit time minus arrival time, in seconds; None if no column has it.
+
+    >>> t = rh.Topology("lending")
+    >>> stored = t.source(loans, event_time="ts").sink(rh.sinks.memory())
+    >>> seen = []
+    >>> t.start(folder, trigger=rh.AVAILABLE_NOW, on_progress=seen.append).await_termination()
+    True
+    >>> [(progress.epoch, progress.rows) for progress in seen]
+    [(0, 3), (1, 2)]
     """
 
     epoch: int
@@ -55,7 +68,11 @@ class Progress:
     latency: Mapping[str, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """As plain values, for JSON.
+
+        >>> rh.Progress(epoch=0, rows=3).to_dict()["rows"]
+        3
+        """
         return asdict(self)
 
 

@@ -21,7 +21,7 @@ RECOMMENDED: dict[str, str] = {
     "spark.executorEnv.OMP_NUM_THREADS": "1",
     "spark.sql.session.timeZone": "UTC",
 }
-"""Settings a session should have from the start; ``session`` sets them, and any other session may too."""
+"""Settings that a session should have when it is made. ``session`` sets them; give them to a session of your own."""
 
 
 def session(app: str = "rheostat", master: str = "local[2]", conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -31,6 +31,10 @@ def session(app: str = "rheostat", master: str = "local[2]", conf: Mapping[str, 
         app: application name.
         master: Spark master.
         conf: further settings; they win over the recommended ones.
+
+    >>> spark = rh.session("lending")
+    >>> spark.conf.get("spark.sql.session.timeZone")
+    'UTC'
     """
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -1,41 +1,57 @@
-"""Starting a query: plan the topology, own the checkpoint, hand the epochs to Spark."""
+"""The topology that a user writes and starts: planned, joined with its checkpoint, handed to Spark."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection
 
+from pyspark.sql.streaming.query import StreamingQuery
+
+from rheostat.choices import ExplainFormat
 from rheostat.durations import micros
-from rheostat.elastic.routing.balance import rescale
-from rheostat.elastic.routing.shard_load import ShardLoads
-from rheostat.elastic.routing.table import DEFAULT_SHARDS, check_shards, even_routing
-from rheostat.errors import TopologyError
-from rheostat.planning import compatibility
+from rheostat.elastic.routing.table import DEFAULT_SHARDS, check_shards
 from rheostat.planning.physical import plan_physical
-from rheostat.planning.tables import PhysicalPlan
 from rheostat.planning.view import View, view_of
 from rheostat.spark.epoch.control import Control
 from rheostat.spark.epoch.epoch_runner import EpochRunner
 from rheostat.spark.epoch.query_context import Probe, QueryContext
 from rheostat.spark.input.epoch_streams import streaming_input
-from rheostat.spark.input.lineage import rewrites, stateful_step
+from rheostat.spark.map_check import check_map
 from rheostat.spark.output.sink_writers import clean_staging
 from rheostat.spark.progress import Progress
 from rheostat.spark.query import Query
+from rheostat.spark.resume import first_routing, resume
 from rheostat.state.checkpoint import Checkpoint
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
 
 AVAILABLE_NOW = "available now"
+"""The trigger that takes what is there, in as many epochs as it needs, and ends."""
+
 _HISTORY = 1000
 
 
 class Topology(Graph):
-    """A DAG of named operators. Write it with ``source``, then ``start`` it.
+    """A DAG of named operators. Begin it with ``source``, end its streams with ``sink``, then ``start`` it.
 
-    >>> t = Topology("lending")
+    >>> t = rh.Topology("lending")
+    >>> source = t.source(loans, event_time="ts")
+    >>> out = rh.sinks.memory()
+    >>> hours = source.aggregate("hours", windows=rh.tumbling("1 hour"), loans=rh.count()).sink(out)
+    >>> query = t.start(folder, trigger=rh.AVAILABLE_NOW)
+    >>> query.await_termination()
+    True
+    >>> out.frame()["loans"].to_list()
+    [3]
     """
+
+    def __init__(self, name: str) -> None:
+        """An empty topology.
+
+        Args:
+            name: what the query is called, too.
+        """
+        super().__init__(name, check_map)
 
     def start(
         self,
@@ -69,104 +85,97 @@ class Topology(Graph):
                 not what came before. Worth its pass over the rows where they are expensive and their keys shift.
             on_progress: called after every epoch.
             probe: for tests: called with the name of every step of an epoch.
+
+        >>> t = rh.Topology("lending")
+        >>> stored = t.source(loans, event_time="ts").sink(rh.sinks.memory())
+        >>> t.start(folder, trigger=rh.AVAILABLE_NOW, slots=4).await_termination()
+        True
         """
         self.validate()
         check_shards(shards)
         interval = None if trigger == AVAILABLE_NOW else f"{micros(trigger) // 1000} milliseconds"
-        sources = [n for n in self.nodes.values() if isinstance(n, Source)]
+        cores = self._sources[0].frame.sparkSession.sparkContext.defaultParallelism
         owned = Checkpoint.open(checkpoint, shards, retain)
         try:
-            kept = {n: e for n, e in owned.manifest.topology.items() if n not in drop}
-            pins = compatibility.pins(kept, self)
-            plan = plan_physical(self, pins)
-            compatibility.check(kept, self, plan)
-            owned.forget_tables(except_for=compatibility.kept_tables(kept, self))
-            cores = sources[0].frame.sparkSession.sparkContext.defaultParallelism
-            loads = {c.name: ShardLoads.of(owned.shards, owned.manifest.loads.get(c.name, ())) for c in plan.components}
-            routing = _routing(plan, owned.shards, slots, min(cores, owned.shards), owned.manifest.routing, loads)
-            control = Control(plan.components, routing, loads, balance, ahead)
-            for table in (*plan.tables, *plan.keyed):
-                owned.table_folder(table).create()
+            begun = resume(self, owned, slots=slots, cores=cores, drop=drop)
+            control = Control(begun.plan.components, begun.routing, begun.loads, balance, ahead)
             clean_staging(s.sink for s in self.sinks)
             history: deque[Progress] = deque(maxlen=_HISTORY)
-
-            def note(progress: Progress) -> None:
-                history.append(progress)
-                if on_progress is not None:
-                    on_progress(progress)
-
-            recorded = compatibility.record(self, plan, kept)
             job = QueryContext(
                 graph=self,
-                plan=plan,
+                plan=begun.plan,
                 checkpoint=owned,
-                recorded=recorded,
+                recorded=begun.recorded,
                 control=control,
-                on_progress=note,
+                on_progress=_noted_in(history, on_progress),
                 probe=probe or _undisturbed,
             )
             runner = EpochRunner(job)
-            writer = (
-                streaming_input(sources)
-                .writeStream.foreachBatch(runner)
-                .queryName(self.name)
-                .option("checkpointLocation", (owned.folder / "spark").spark_uri)
-            )
-            if interval is None:
-                started = writer.trigger(availableNow=True).start()
-            else:
-                started = writer.trigger(processingTime=interval).start()
+            started = self._hand_over(runner, owned, interval)
         except BaseException:
             owned.close()
             raise
         return Query(started, runner, job, history)
 
-    def check_map(self, name: str, given: Any, mapped: Any, time_columns: Iterable[str]) -> None:
-        """Refuse a map that groups, sorts or drops duplicates, or that moves rows in time."""
-        if (stateful := stateful_step(given, mapped)) is not None:
-            raise TopologyError(
-                f"operator {name!r} is a map, and maps work row by row, but its plan contains {stateful}: "
-                "use compute for aggregates, and do the rest before source(...)"
-            )
-        for column in time_columns:
-            if rewrites(given, mapped, column):
-                raise TopologyError(
-                    f"operator {name!r} changes the event-time column {column!r}, on which the watermark depends: "
-                    "compute it before source(...), or give the new value a name of its own"
-                )
+    def explain(self, format: ExplainFormat = "text", slots: int = 2) -> str:
+        """How the topology would run: components, shuffles and how each window is derived.
 
-    def explain(self, format: str = "text", slots: int = 2) -> str:
-        """How the topology would run: components, shuffles and how each window is derived; ``text`` or ``mermaid``."""
+        Args:
+            format: ``text``, or ``mermaid`` for a flowchart.
+            slots: how many slots to assume.
+
+        >>> t = rh.Topology("lending")
+        >>> source = t.source(loans, event_time="ts")
+        >>> windows = rh.tumbling("10 minutes", "30 minutes")
+        >>> hours = source.aggregate("areas", by="area", windows=windows, loans=rh.count()).sink(rh.sinks.memory())
+        >>> "3 x 10 minutes" in t.explain()
+        True
+        """
         return self.view(slots).render(format)
 
     def view(self, slots: int = 2) -> View:
-        """The plan as plain values."""
+        """The plan as plain values.
+
+        Args:
+            slots: how many slots to assume.
+
+        >>> t = rh.Topology("lending")
+        >>> source = t.source(loans, event_time="ts")
+        >>> hours = source.aggregate("areas", by="area", windows=rh.tumbling("1 hour"), loans=rh.count())
+        >>> stored = hours.sink(rh.sinks.memory())
+        >>> [c.name for c in t.view().components]
+        ['by area']
+        """
         self.validate()
         plan = plan_physical(self)
-        return view_of(self, plan, _routing(plan, DEFAULT_SHARDS, slots, slots))
+        return view_of(self, plan, first_routing(plan, DEFAULT_SHARDS, slots, slots))
+
+    @property
+    def _sources(self) -> list[Source]:
+        return [n for n in self.nodes.values() if isinstance(n, Source)]
+
+    def _hand_over(self, runner: EpochRunner, owned: Checkpoint, interval: str | None) -> StreamingQuery:
+        """Let Spark call the runner with every epoch's rows; without an interval, until all that is there is done."""
+        writer = (
+            streaming_input(self._sources)
+            .writeStream.foreachBatch(runner)
+            .queryName(self.name)
+            .option("checkpointLocation", (owned.folder / "spark").spark_uri)
+        )
+        timed = writer.trigger(availableNow=True) if interval is None else writer.trigger(processingTime=interval)
+        return timed.start()
+
+
+def _noted_in(history: deque[Progress], on_progress: Callable[[Progress], None] | None) -> Callable[[Progress], None]:
+    """Keeps what an epoch did, and tells the user."""
+
+    def note(progress: Progress) -> None:
+        history.append(progress)
+        if on_progress is not None:
+            on_progress(progress)
+
+    return note
 
 
 def _undisturbed(step: str) -> None:
     """The probe of every run that is not a test."""
-
-
-def _routing(
-    plan: PhysicalPlan,
-    shards: int,
-    slots: int | None,
-    usual: int,
-    kept: Mapping[str, tuple[int, ...]] | None = None,
-    loads: Mapping[str, ShardLoads] | None = None,
-) -> dict[str, tuple[int, ...]]:
-    """The routing there was, with few moves if another number of slots is wanted; an even one for what is new."""
-    routing = {}
-    for component in plan.components:
-        before = (kept or {}).get(component.name)
-        if not component.attributes or before is None:
-            routing[component.name] = even_routing(shards, (slots or usual) if component.attributes else 1)
-        elif slots is None or max(before) + 1 == slots:
-            routing[component.name] = before
-        else:
-            known = (loads or {}).get(component.name, ShardLoads.none(shards))
-            routing[component.name] = rescale(before, known.seconds, slots).routing
-    return routing

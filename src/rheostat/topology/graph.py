@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
+from rheostat.choices import Kept, check_choice
 from rheostat.durations import Duration, micros
 from rheostat.errors import TopologyError
+from rheostat.topology.event_time import EventTime
 from rheostat.topology.nodes import Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
-from rheostat.topology.stream import EventTime, Stream
+from rheostat.topology.stream import Stream
 from rheostat.types import TIMESTAMPS
 
-_KEPT = ("drop", "aside")
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MapCheck = Callable[[str, "DataFrame", "DataFrame", Iterable[str]], None]
+"""Refuses a map that does more than map rows, given its name, the frame before and after it, and the columns that
+must not change. Only an engine can look into frames, so the engine brings it."""
+
 CLOCK_JOINT = "+"
 """What joins the names of sources in the name of a clock."""
 
 
 class Graph:
-    """Operators by name, in the order in which they were written, and where their results go."""
+    """Operators by name, in the order in which they were written, and where their results go.
 
-    def __init__(self, name: str) -> None:
+    Attributes:
+        name: the topology's name.
+        nodes: operators by name.
+        sinks: where results go.
+        check_map: how the engine checks a map; None checks nothing beyond columns.
+    """
+
+    def __init__(self, name: str, check_map: MapCheck | None = None) -> None:
         if not name or "/" in name:
             raise TopologyError(f"a topology needs a name without slashes, not {name!r}")
         self.name = name
         self.nodes: dict[str, Node] = {}
         self.sinks: list[SinkNode] = []
+        self.check_map = check_map
 
     def source(
         self,
-        frame: Any,
+        frame: DataFrame,
         *,
         event_time: str,
         slack: Duration = "0 seconds",
         arrival_time: str | None = None,
         name: str = "source",
-        late: str = "drop",
-        nulls: str = "aside",
+        late: Kept = "drop",
+        nulls: Kept = "aside",
     ) -> Stream:
         """A streaming DataFrame as the beginning of the topology.
 
@@ -46,8 +62,13 @@ class Graph:
             arrival_time: a timestamp column that says when a row entered the system (Kafka's ``timestamp``, say);
                 latency is measured from it.
             name: name of the source; needed when there are several.
-            late: rows that missed a window are counted and dropped, or kept ``aside``.
-            nulls: rows without event time are counted and kept ``aside``, or dropped.
+            late: rows that missed a window are counted, and then dropped (``drop``) or kept aside (``aside``).
+            nulls: rows without event time are counted, and then kept aside (``aside``) or dropped (``drop``).
+
+        >>> t = rh.Topology("lending")
+        >>> source = t.source(loans, event_time="ts", slack="10 seconds", late="aside", name="loans")
+        >>> source.name
+        'loans'
         """
         types = dict(frame.dtypes)
         for role, column in (("event_time", event_time), ("arrival_time", arrival_time)):
@@ -55,36 +76,35 @@ class Graph:
                 _check_timestamp(name, role, column, types)
         if not frame.isStreaming:
             raise TopologyError(f"source {name!r} is not a streaming DataFrame: make it with spark.readStream")
-        for option, value in (("late", late), ("nulls", nulls)):
-            if value not in _KEPT:
-                raise TopologyError(f"source {name!r}: {option}={value!r} is neither 'drop' nor 'aside'")
+        check_choice(f"source {name!r}", "late", late, Kept)
+        check_choice(f"source {name!r}", "nulls", nulls, Kept)
         if micros(slack) < 0:
-            raise TopologyError(f"source {name!r}: slack={slack!r} is negative; rows cannot be waited for backwards")
-        arrival_type = types[arrival_time] if arrival_time else None
-        source = Source(
-            name=name,
-            frame=frame,
-            event_time=event_time,
-            event_time_type=types[event_time],
-            slack=micros(slack),
-            arrival_time=arrival_time,
-            arrival_time_type=arrival_type,
-            late=late,
-            nulls=nulls,
+            raise TopologyError(f"source {name!r}: slack={slack!r} must not be negative")
+        self.add(
+            Source(
+                name=name,
+                frame=frame,
+                event_time=event_time,
+                event_time_type=types[event_time],
+                slack=micros(slack),
+                arrival_time=arrival_time,
+                arrival_time_type=types[arrival_time] if arrival_time else None,
+                late=late,
+                nulls=nulls,
+            )
         )
-        self.add(source)
-        return Stream(self, name, frame, EventTime(source.time_sql, source.event_time_type, (event_time,)))
+        return Stream(self, name, frame, EventTime.of_column(event_time, types[event_time]))
 
-    def add(self, node: Node) -> None:
-        """Put an operator into the graph under a name of its own."""
-        if not node.name or node.name in (".", "..") or any(c in node.name for c in "/+"):
-            raise TopologyError(f"an operator needs a name without '/' and '+', not {node.name!r}: it names a folder")
-        if node.name in self.nodes:
-            raise TopologyError(f"two operators are named {node.name!r}: give every operator a name of its own")
-        self.nodes[node.name] = node
-
-    def check_map(self, name: str, given: Any, mapped: Any, time_columns: Iterable[str]) -> None:
-        """Refuse a map that does more than map rows. Only an engine can look into frames, so nothing is done here."""
+    def add(self, *nodes: Node) -> None:
+        """Put operators into the graph, each under a name of its own: all of them or, with an error, none."""
+        for node in nodes:
+            if not node.name or node.name in (".", "..") or any(c in node.name for c in "/+"):
+                raise TopologyError(
+                    f"an operator needs a name without '/' and '+', not {node.name!r}: it names a folder"
+                )
+            if node.name in self.nodes:
+                raise TopologyError(f"two operators are named {node.name!r}: give every operator a name of its own")
+        self.nodes |= {node.name: node for node in nodes}
 
     def validate(self) -> None:
         """Check what only the whole graph can show: missing ends, unknown neighbours, cycles."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rheostat.topology.aggregates import Bound
+from rheostat.choices import Clock, Emit, Kept, Over
+from rheostat.topology.aggregates import BoundAggregate
+from rheostat.topology.event_time import EventTime
 from rheostat.topology.sinks import Sink
-from rheostat.types import micros_sql
-from rheostat.windows.partials import Column, quoted
+from rheostat.windows.partials import Column
 from rheostat.windows.window import Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 WINDOW, WINDOW_START, WINDOW_END = "window", "window_start", "window_end"
 """Columns every result of a consolidate operator begins with."""
@@ -33,35 +37,42 @@ class Source:
     """
 
     name: str
-    frame: Any = field(compare=False, repr=False)
+    frame: DataFrame = field(compare=False, repr=False)
     event_time: str
     event_time_type: str
     slack: int
     arrival_time: str | None
     arrival_time_type: str | None
-    late: str
-    nulls: str
+    late: Kept
+    nulls: Kept
 
     @property
     def time_sql(self) -> str:
         """Spark SQL for a row's event time in microseconds since 1970."""
-        return micros_sql(quoted(self.event_time), self.event_time_type)
+        return EventTime.of_column(self.event_time, self.event_time_type).sql
 
     @property
     def arrival_sql(self) -> str | None:
         """Spark SQL for a row's arrival time in microseconds since 1970; None without an arrival-time column."""
         if self.arrival_time is None or self.arrival_time_type is None:
             return None
-        return micros_sql(quoted(self.arrival_time), self.arrival_time_type)
+        return EventTime.of_column(self.arrival_time, self.arrival_time_type).sql
 
 
 @dataclass(frozen=True)
 class Map:
-    """A stateless step. ``function`` takes a DataFrame and returns one; Python functions are wrapped into that."""
+    """A stateless step.
+
+    Attributes:
+        name: the operator's name.
+        upstream: the stream it reads.
+        function: from DataFrame to DataFrame; a function over Arrow batches is wrapped into one.
+        python: True if it runs a Python function over Arrow batches.
+    """
 
     name: str
     upstream: str
-    function: Callable[[Any], Any] = field(compare=False, repr=False)
+    function: Callable[[DataFrame], DataFrame] = field(compare=False, repr=False)
     python: bool = False
 
 
@@ -83,7 +94,7 @@ class Compute:
     upstream: str
     keys: tuple[str, ...]
     key_types: tuple[str, ...]
-    aggregates: tuple[Bound, ...]
+    aggregates: tuple[BoundAggregate, ...]
     time_sql: str
     time_type: str
 
@@ -102,12 +113,19 @@ class Compute:
 
 @dataclass(frozen=True)
 class Consolidate:
-    """Windows out of partials. ``emit`` is ``append`` (once, when complete) or ``update`` (whenever changed)."""
+    """Windows out of partials.
+
+    Attributes:
+        name: the operator's name.
+        upstream: the compute operator whose partials it reads.
+        windows: the windows that were asked for.
+        emit: ``append`` (once, when complete) or ``update`` (in every epoch that changed them).
+    """
 
     name: str
     upstream: str
     windows: tuple[Window, ...]
-    emit: str
+    emit: Emit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,11 +142,11 @@ class Process:
         schema: the columns of its output.
         logic: a function over whole frames, or a ``KeyProcessor`` class.
         on_timer: for logic over frames, the function that is called with the state of keys whose timer is due.
-        per_key: whether ``logic`` is called key by key.
+        per_key: True if ``logic`` is called key by key.
         over: ``polars`` or ``arrow``, for logic over frames.
         order: columns that decide the order of a key's rows; without them it is the order of arrival.
-        ordered: whether there is any order; logic that does not care saves a column and a sort.
-        ttl: microseconds after its last change at which a key's state is forgotten.
+        ordered: False if the order does not matter, which saves a column and a sort.
+        ttl: microseconds after its last change at which a key's state is forgotten; None for never.
         clock: what ``ttl`` is measured by: ``processing`` or ``event`` time.
         time_limit: seconds the logic may take in one task.
         time_sql: per stream, Spark SQL for a row's event time in microseconds; None where rows have none.
@@ -144,11 +162,11 @@ class Process:
     logic: Any = field(compare=False, repr=False)
     on_timer: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
     per_key: bool = False
-    over: str = "polars"
+    over: Over = "polars"
     order: tuple[str, ...] = ()
     ordered: bool = True
     ttl: int | None = None
-    clock: str = "processing"
+    clock: Clock = "processing"
     time_limit: float = 600.0
     time_sql: tuple[str | None, ...] = ()
 
@@ -164,13 +182,19 @@ class Process:
 
     @property
     def has_timers(self) -> bool:
-        """Whether a key may ask to be called back."""
+        """True if a key may ask to be called back."""
         return self.per_key or self.on_timer is not None
 
 
 @dataclass(frozen=True)
 class SinkNode:
-    """Results of ``upstream`` go to ``sink``; ``aside`` means the rows its source kept aside instead."""
+    """Where the rows of a stream go.
+
+    Attributes:
+        upstream: the stream.
+        sink: the sink.
+        aside: True for the rows that a source kept aside, instead of those it passed on.
+    """
 
     upstream: str
     sink: Sink = field(compare=False)

@@ -1,4 +1,4 @@
-"""What a user writes for ``process``: logic for one key at a time over typed state.
+"""What a user writes for ``process_keys``: logic for one key at a time over typed state.
 
 A key's state is one row. Values, lists and ordered maps are its columns, so state is Arrow on disk, and any task that
 owns the key's shard can read it. Logic that can be written over whole frames needs none of this: a plain function does
@@ -11,11 +11,11 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
-
-from sortedcontainers import SortedDict
+from functools import cache
+from typing import Any, ClassVar, Literal
 
 from rheostat.errors import TopologyError
+from rheostat.extras import load
 
 Row = Sequence[Any] | Mapping[str, Any]
 """A row of output: values in the order of the schema, or by column name."""
@@ -25,16 +25,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class StateField:
-    """A field of a processor's state.
+    """A field of a processor's state, as ``value``, ``list_of`` and ``ordered_map`` make it.
 
     Attributes:
         kind: ``value``, ``list`` or ``map``.
         type: Spark SQL type of the value, the list's elements or the map's values.
-        key_type: Spark SQL type of the map's keys.
+        key_type: Spark SQL type of the map's keys; empty for other kinds.
         default: what a key that has no state yet begins with.
     """
 
-    kind: str
+    kind: Literal["value", "list", "map"]
     type: str
     key_type: str = ""
     default: Any = None
@@ -53,7 +53,7 @@ class StateField:
         if self.kind == "list":
             return [] if stored is None else list(stored)
         if self.kind == "map":
-            return SortedDict((e["key"], e["value"]) for e in stored or ())
+            return _sorted_dict()((e["key"], e["value"]) for e in stored or ())
         return copy.deepcopy(self.default) if stored is None else stored
 
     def stored(self, value: Any) -> Any:
@@ -64,28 +64,73 @@ class StateField:
 
 
 def value(type: str, default: Any = None) -> Any:
-    """A state field with one value; ``default`` for a key that has no state yet."""
+    """A state field with one value.
+
+    Args:
+        type: Spark SQL type.
+        default: the value of a key that has no state yet.
+
+    >>> class Counter(rh.KeyProcessor):
+    ...     count = rh.value("bigint", default=0)
+    >>> Counter.fields["count"].column_type
+    'bigint'
+    """
     return StateField("value", type, default=default)
 
 
 def list_of(type: str) -> Any:
-    """A state field that is a Python list; empty for a key that has no state yet."""
+    """A state field that is a Python list; empty for a key that has no state yet.
+
+    Args:
+        type: Spark SQL type of its elements.
+
+    >>> class Recent(rh.KeyProcessor):
+    ...     amounts = rh.list_of("double")
+    >>> Recent.fields["amounts"].column_type
+    'array<double>'
+    """
     return StateField("list", type)
 
 
 def ordered_map(key_type: str, value_type: str) -> Any:
-    """A state field that is a ``sortedcontainers.SortedDict``: a mapping whose keys are in order."""
+    """A state field that is a ``sortedcontainers.SortedDict``, a mapping whose keys are in order; empty at first.
+
+    It needs the extra ``maps``: ``pip install "rheostat[maps]"``.
+
+    Args:
+        key_type: Spark SQL type of its keys.
+        value_type: Spark SQL type of its values.
+
+    >>> class Book(rh.KeyProcessor):
+    ...     bids = rh.ordered_map("bigint", "array<bigint>")
+    >>> Book.fields["bids"].column_type
+    'array<struct<key:bigint,value:array<bigint>>>'
+    """
+    _sorted_dict()  # a missing package fails here, on the driver, and not in a task
     return StateField("map", value_type, key_type)
 
 
+@cache
+def _sorted_dict() -> Any:
+    return load("sortedcontainers", "rh.ordered_map").SortedDict
+
+
 class Context:
-    """What a processor may know and do besides its rows and its state.
+    """What a ``KeyProcessor`` may know and do besides its rows and its state.
 
     Attributes:
         epoch: number of the epoch.
         watermark: no row older than this is expected any more; None before the first epoch is through.
         timers: the current key's timers, in microseconds since 1970.
-        removed: whether the current key's state is to be forgotten.
+        removed: True if the current key's state is to be forgotten.
+
+    >>> from datetime import timedelta
+    >>> class Idle(rh.KeyProcessor):
+    ...     def process(self, key, rows, context):
+    ...         context.set_timer(rows[-1].ts + timedelta(minutes=30))
+    ...     def on_timer(self, key, at, context):
+    ...         yield key.user, at
+    ...         context.remove()
     """
 
     def __init__(self, epoch: int, watermark: int | None) -> None:
@@ -95,24 +140,53 @@ class Context:
         self.removed = False
 
     def set_timer(self, at: datetime | int) -> None:
-        """Call ``on_timer`` for this key once the watermark has passed ``at`` (microseconds, if it is a number)."""
+        """Call ``on_timer`` for this key once the watermark has passed ``at``.
+
+        Args:
+            at: a point in time (UTC, if it has no zone), or microseconds since 1970.
+
+        >>> from datetime import datetime
+        >>> context = rh.Context(epoch=0, watermark=None)
+        >>> context.set_timer(datetime(1970, 1, 1, 0, 0, 1))
+        >>> context.timers
+        {1000000}
+        """
         self.timers.add(to_micros(at))
 
     def cancel_timer(self, at: datetime | int) -> None:
-        """Take a timer back; nothing happens if there is none."""
+        """Take a timer back; nothing happens if there is none.
+
+        >>> context = rh.Context(epoch=0, watermark=None)
+        >>> context.set_timer(5)
+        >>> context.cancel_timer(5)
+        >>> context.timers
+        set()
+        """
         self.timers.discard(to_micros(at))
 
     def remove(self) -> None:
-        """Forget this key's state and timers."""
+        """Forget this key's state and timers.
+
+        >>> context = rh.Context(epoch=0, watermark=None)
+        >>> context.remove()
+        >>> context.removed
+        True
+        """
         self.removed = True
         self.timers.clear()
 
 
 class KeyProcessor:
-    """Logic for one key at a time. Declare state as class attributes; a key's own values stand in ``self``.
+    """Logic for one key at a time, for ``Stream.process_keys``.
 
-    >>> class Running(KeyProcessor):
-    ...     count = value("bigint", default=0)
+    State is declared as class attributes, with ``value``, ``list_of`` and ``ordered_map``. While a key has its turn,
+    its own values stand in ``self``.
+
+    Attributes:
+        fields: the state's fields by name.
+
+    >>> class Running(rh.KeyProcessor):
+    ...     count = rh.value("bigint", default=0)
     ...     def process(self, key, rows, context):
     ...         self.count += len(rows)
     ...         yield key.word, self.count
@@ -127,16 +201,36 @@ class KeyProcessor:
         cls.fields = {name: v for base in bases for name, v in vars(base).items() if isinstance(v, StateField)}
 
     def process(self, key: Any, rows: Any, context: Context) -> Iterable[Row] | None:  # noqa: ARG002
-        """Take the rows of one key in, in arrival order, and give rows of output.
+        """Take in the rows that one key has in this epoch, and give rows of output.
 
         Args:
             key: the key attributes, by name as in ``key.stock``.
-            rows: the rows, columns by name as in ``row.price``; with several inputs, a dict from stream to rows.
+            rows: a list of rows in order, columns by name as in ``row.price``; with joined streams, a dict from stream
+                name to such a list.
+            context: epoch, watermark and timers.
+
+        >>> class Largest(rh.KeyProcessor):
+        ...     amount = rh.value("double", default=0.0)
+        ...     def process(self, key, rows, context):
+        ...         self.amount = max(self.amount, *(row.amount for row in rows))
+        ...         yield key.area, self.amount  # or {"area": key.area, "amount": self.amount}
         """
         raise TopologyError(f"{type(self).__name__} has no process method")
 
     def on_timer(self, key: Any, at: datetime, context: Context) -> Iterable[Row] | None:  # noqa: ARG002
-        """A timer of the key is due. It is gone already; set another to be called again."""
+        """A timer of the key is due. It is gone already; set another to be called again.
+
+        Args:
+            key: the key attributes, by name.
+            at: the time the timer was set to.
+            context: epoch, watermark and timers.
+
+        >>> class Session(rh.KeyProcessor):
+        ...     loans = rh.value("bigint", default=0)
+        ...     def on_timer(self, key, at, context):
+        ...         yield key.user, self.loans
+        ...         context.remove()
+        """
         raise TopologyError(f"{type(self).__name__} sets timers but has no on_timer method")
 
 

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
 
 from rheostat.errors import TopologyError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+EpochFunction = Callable[["DataFrame", int], None]
+"""Takes the rows of an epoch and the epoch's number."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,9 @@ class ParquetSink:
 
     Readers see whole epochs on filesystems with an atomic rename (local, HDFS). ``epoch`` appears as a partition
     column when the folder is read.
+
+    Attributes:
+        path: the folder.
     """
 
     path: str
@@ -29,9 +38,13 @@ class ParquetSink:
 
 @dataclass(frozen=True)
 class ForeachSink:
-    """Calls ``function(df, epoch)`` with the epoch's rows. Exactly once if the function is idempotent by epoch."""
+    """Calls a function with the rows of every epoch. Exactly once if the function is idempotent by epoch.
 
-    function: Callable[[Any, int], None] = field(compare=False)
+    Attributes:
+        function: called as ``function(df, epoch)``.
+    """
+
+    function: EpochFunction = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,11 @@ class FormatSink:
 
     With a path, rows go to ``path/epoch=N`` and are overwritten when an epoch is repeated: exactly once, but a reader
     may see an epoch that is still being written. Formats without a path (JDBC, Kafka) are appended to: at least once.
+
+    Attributes:
+        format: name of the format.
+        path: the folder; None for a format that has none.
+        options: options of Spark's writer.
     """
 
     format: str
@@ -49,7 +67,11 @@ class FormatSink:
 
 @dataclass(frozen=True)
 class ConsoleSink:
-    """Prints the first rows of every epoch. A repeated epoch is printed again."""
+    """Prints the first rows of every epoch. A repeated epoch is printed again.
+
+    Attributes:
+        rows: how many rows to print.
+    """
 
     rows: int = 20
 
@@ -73,17 +95,33 @@ class MemorySink:
 
     @property
     def epochs(self) -> list[int]:
-        """Epochs that have results."""
+        """Epochs that have results.
+
+        >>> sink = MemorySink()
+        >>> sink.put(3, pa.table({"n": [1]}))
+        >>> sink.epochs
+        [3]
+        """
         return sorted(self._epochs)
 
     def arrow(self) -> pa.Table:
-        """All results so far, in order of epoch."""
+        """All results so far as an Arrow table, in order of epoch; without columns while there are none.
+
+        >>> MemorySink().arrow().num_rows
+        0
+        """
         if not self._epochs:
             return pa.table({})
         return pa.concat_tables([self._epochs[e] for e in self.epochs])
 
     def frame(self) -> pl.DataFrame:
-        """All results so far, as a Polars frame."""
+        """All results so far as a Polars frame, in order of epoch.
+
+        >>> sink = MemorySink()
+        >>> sink.put(0, pa.table({"n": [1, 2]}))
+        >>> sink.frame().rows()
+        [(1,), (2,)]
+        """
         result = pl.from_arrow(self.arrow())
         assert isinstance(result, pl.DataFrame)
         return result
@@ -93,27 +131,71 @@ Sink = ParquetSink | ForeachSink | FormatSink | ConsoleSink | MemorySink
 
 
 def parquet(path: str) -> ParquetSink:
-    """Parquet files by epoch under ``path``, exactly once."""
+    """Parquet files by epoch under ``path``, exactly once.
+
+    >>> source = rh.Topology("lending").source(loans, event_time="ts")
+    >>> stored = source.sink(rh.sinks.parquet(f"{folder}/loans"))
+    """
     return ParquetSink(path.rstrip("/"))
 
 
 def memory() -> MemorySink:
-    """Results in the driver's memory; read them with ``frame()``."""
+    """Results in the driver's memory, for tests and notebooks; read them with ``frame()`` or ``arrow()``.
+
+    >>> t = rh.Topology("lending")
+    >>> out = rh.sinks.memory()
+    >>> kept = t.source(loans, event_time="ts").sink(out)
+    >>> t.start(folder, trigger=rh.AVAILABLE_NOW).await_termination()
+    True
+    >>> out.epochs, out.frame()["amount"].sum()
+    ([0, 1], 1500.0)
+    """
     return MemorySink()
 
 
 def console(rows: int = 20) -> ConsoleSink:
-    """Print the first rows of every epoch."""
+    """Print the first rows of every epoch.
+
+    Args:
+        rows: how many.
+
+    >>> source = rh.Topology("lending").source(loans, event_time="ts")
+    >>> printed = source.sink(rh.sinks.console(5))
+    """
     return ConsoleSink(rows)
 
 
-def foreach(function: Callable[[Any, int], None]) -> ForeachSink:
-    """Hand every epoch's rows to ``function(df, epoch)``; make it idempotent by epoch."""
+def foreach(function: EpochFunction) -> ForeachSink:
+    """Hand every epoch's rows to a function of your own; make it idempotent by epoch.
+
+    Args:
+        function: called as ``function(df, epoch)`` on the driver, at least once for every epoch that has rows.
+
+    >>> def replace_epoch(df, epoch):
+    ...     df.write.mode("overwrite").json(f"{folder}/loans/epoch={epoch}")
+    >>> source = rh.Topology("lending").source(loans, event_time="ts")
+    >>> written = source.sink(rh.sinks.foreach(replace_epoch))
+    """
     if not callable(function):
         raise TopologyError(f"sinks.foreach() needs a function of (df, epoch), not {function!r}")
     return ForeachSink(function)
 
 
 def format(name: str, path: str | None = None, **options: str) -> FormatSink:
-    """Any Spark batch format, such as ``format("csv", "out", header="true")``."""
+    """Any Spark batch format.
+
+    Args:
+        name: name of the format.
+        path: the folder; leave it out for a format that has none, such as ``jdbc``.
+        options: options of Spark's writer.
+
+    >>> source = rh.Topology("lending").source(loans, event_time="ts")
+    >>> written = source.sink(rh.sinks.format("csv", f"{folder}/loans", header="true"))
+    """
     return FormatSink(name, path.rstrip("/") if path else None, options)
+
+
+def check_sink(stream: str, sink: object) -> None:
+    """Refuse what is not a sink."""
+    if not isinstance(sink, (ParquetSink, ForeachSink, FormatSink, ConsoleSink, MemorySink)):
+        raise TopologyError(f"stream {stream!r}: {sink!r} is not a sink; use rh.sinks.parquet(...) and its like")

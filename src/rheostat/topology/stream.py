@@ -2,82 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-import pyarrow as pa
-
+from rheostat.choices import Emit, Over
 from rheostat.durations import Duration
 from rheostat.errors import OperatorError, RheostatError, TopologyError
-from rheostat.topology.aggregates import Aggregate, Place
-from rheostat.topology.nodes import WINDOW, WINDOW_END, WINDOW_START, Compute, Consolidate, Map, SinkNode, Source
-from rheostat.topology.process import Input, event_time_of, process_node, state_ddl
-from rheostat.topology.sinks import ConsoleSink, ForeachSink, FormatSink, MemorySink, ParquetSink, Sink
-from rheostat.types import Schema, is_key, micros_sql
-from rheostat.windows.panes import pane_of
-from rheostat.windows.partials import ddl, quoted
-from rheostat.windows.window import Window
+from rheostat.topology.aggregates import Aggregate
+from rheostat.topology.event_time import EventTime
+from rheostat.topology.keyed_state import KeyedState
+from rheostat.topology.maps import BatchMap, FrameMap, arrow_map
+from rheostat.topology.nodes import WINDOW_END, Compute, Consolidate, Map, SinkNode, Source
+from rheostat.topology.process import (
+    ARRIVAL,
+    FrameLogic,
+    ProcessInput,
+    ProcessRequest,
+    TimerLogic,
+    event_time_column,
+    process_node,
+)
+from rheostat.topology.processors import KeyProcessor
+from rheostat.topology.sinks import Sink, check_sink
+from rheostat.topology.windowed import PARTIALS, Windows, compute_node, consolidate_node
+from rheostat.types import Schema
+from rheostat.windows.partials import ddl
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from rheostat.topology.graph import Graph
-
-_RESULT_COLUMNS = (WINDOW, WINDOW_START, WINDOW_END)
-
-
-@dataclass(frozen=True)
-class EventTime:
-    """How the rows of a stream are placed in time.
-
-    Attributes:
-        sql: Spark SQL for the event time in microseconds since 1970.
-        type: type of the timestamps it comes from.
-        columns: the columns the SQL reads; a map has to keep them.
-    """
-
-    sql: str
-    type: str
-    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows on their way: what a source, a map, a consolidate or a process operator gives.
+    """Rows on their way: what ``source``, ``map``, ``aggregate``, ``consolidate`` and ``process`` return.
 
     Attributes:
+        graph: the topology it belongs to.
+        name: the operator whose rows it carries.
         frame: a DataFrame with the stream's columns, to check functions and names against; not the data.
         time: how its rows are placed in time; None for the output of a process operator without event time.
+        updating: True if the same result may come again with a new value, as ``emit="update"`` gives it.
+
+    >>> source = rh.Topology("lending").source(loans, event_time="ts")
+    >>> rated = source.map("rate", lambda df: df.selectExpr("*", "repaid / amount - 1 as rate"))
+    >>> rated.name, rated.schema["rate"]
+    ('rate', 'double')
     """
 
     graph: Graph
     name: str
-    frame: Any
+    frame: DataFrame
     time: EventTime | None
     updating: bool = False
 
     @property
     def schema(self) -> Schema:
-        """Column names and Spark SQL types."""
+        """Column names and Spark SQL types.
+
+        >>> rh.Topology("lending").source(loans, event_time="ts").schema["amount"]
+        'double'
+        """
         return dict(self.frame.dtypes)
 
     @property
     def aside(self) -> AsideStream:
-        """The rows this source kept aside: late ones, and those without event time."""
+        """The rows that this source kept aside: late ones, and those without event time.
+
+        They have all columns of the source and ``reason``, which is ``late`` or ``null``. Without a sink they stay in
+        the checkpoint.
+
+        >>> source = rh.Topology("lending").source(loans, event_time="ts", late="aside")
+        >>> late = source.aside.sink(rh.sinks.parquet(f"{folder}/late"))
+        """
         node = self.graph.nodes[self.name]
         if not isinstance(node, Source):
             raise TopologyError(f"{self.name!r} is not a source: rows are kept aside where they enter, at a source")
         return AsideStream(self.graph, self.name)
 
-    def map(self, name: str, function: Callable[[Any], Any], *, schema: str | None = None) -> Stream:
+    @overload
+    def map(self, name: str, function: FrameMap) -> Stream: ...
+
+    @overload
+    def map(self, name: str, function: BatchMap, *, schema: str) -> Stream: ...
+
+    def map(self, name: str, function: Any, *, schema: str | None = None) -> Stream:
         """A stateless step, row by row.
 
         Args:
             name: the operator's name.
             function: from DataFrame to DataFrame, in Spark expressions; or, with ``schema``, a Python function from
-                one Arrow record batch to another.
+                one Arrow record batch to another. It must keep the event-time column as it is.
             schema: the columns the Python function returns, as Spark DDL such as ``"area string, rate double"``.
+
+        >>> source = rh.Topology("lending").source(loans, event_time="ts")
+        >>> large = source.map("large", lambda df: df.where("amount > 1000"))
+        >>> areas = large.map("areas", lambda batch: batch.select(["ts", "area"]), schema="ts timestamp, area string")
+        >>> areas.schema
+        {'ts': 'timestamp', 'area': 'string'}
         """
-        step = function if schema is None else arrow_map(name, function, schema)
+        step: FrameMap = function if schema is None else arrow_map(name, function, schema)
         try:
             mapped = step(self.frame)
         except RheostatError:
@@ -93,9 +119,50 @@ class Stream:
         for column in time_columns:
             if column not in mapped.columns:
                 raise TopologyError(f"operator {name!r} drops the event-time column {column!r}; keep it in its result")
-        self.graph.check_map(name, self.frame, mapped, time_columns)
+        if self.graph.check_map is not None:
+            self.graph.check_map(name, self.frame, mapped, time_columns)
         self.graph.add(Map(name, self.name, step, python=schema is not None))
         return Stream(self.graph, name, mapped, self.time, self.updating)
+
+    def aggregate(
+        self,
+        name: str,
+        *,
+        windows: Windows,
+        by: str | Iterable[str] = (),
+        emit: Emit = "append",
+        aggregates: Mapping[str, Aggregate] | None = None,
+        **named: Aggregate,
+    ) -> Stream:
+        """Aggregates per key and window.
+
+        This is ``compute`` and ``consolidate`` in one. The compute operator is called ``NAME.partials``: under that
+        name its state is in the checkpoint, and ``start(drop=...)`` gives it up.
+
+        Args:
+            name: the operator's name, and that of the stream of results.
+            windows: a window or any number of them, in lists: what ``rh.tumbling`` and ``rh.sliding`` give.
+            by: key attributes; none aggregates over the whole stream.
+            emit: ``append`` gives every window once, when the watermark passes its end; ``update`` gives its current
+                value in every epoch that changed it.
+            aggregates: aggregates whose result columns cannot be keyword arguments, such as ``"mean rate"`` or ``by``.
+            named: result column = aggregate, as in ``loans=rh.count()``.
+
+        >>> t = rh.Topology("lending")
+        >>> source = t.source(loans, event_time="ts")
+        >>> out = rh.sinks.memory()
+        >>> areas = source.aggregate("areas", by="area", windows=rh.tumbling("1 hour"), loans=rh.count()).sink(out)
+        >>> t.start(folder, trigger=rh.AVAILABLE_NOW).await_termination()
+        True
+        >>> out.frame().select("window", "area", "loans").sort("area").rows()
+        [('1 hour', 'north', 2), ('1 hour', 'south', 1)]
+        """
+        self._check_appending(name)
+        made = f"{name}{PARTIALS}"
+        compute = compute_node(name, made, self.name, self.schema, self.time, by, {**(aggregates or {}), **named})
+        consolidate = consolidate_node(name, made, windows, emit)
+        self.graph.add(compute, consolidate)
+        return _results(self, compute, consolidate)
 
     def compute(
         self,
@@ -105,212 +172,267 @@ class Stream:
         aggregates: Mapping[str, Aggregate] | None = None,
         **named: Aggregate,
     ) -> Computed:
-        """Partial aggregates per key; ``consolidate`` then makes windows of them.
+        """Aggregates per key, for several ``consolidate`` operators that make windows of them; see ``aggregate``.
 
         Args:
             name: the operator's name.
-            by: key attributes; none computes over the whole stream.
-            aggregates: aggregates whose names are not Python names; the others are keyword arguments.
+            by: key attributes; none aggregates over the whole stream.
+            aggregates: aggregates whose result columns cannot be keyword arguments, such as ``"mean rate"`` or ``by``.
             named: result column = aggregate, as in ``loans=rh.count()``.
+
+        >>> source = rh.Topology("lending").source(loans, event_time="ts")
+        >>> areas = source.compute("by_area", by="area", loans=rh.count())
+        >>> hours = areas.consolidate("hours", rh.tumbling("1 hour"))
+        >>> live = areas.consolidate("live", rh.sliding("1 hour", every="1 minute"), emit="update")
         """
-        keys = (by,) if isinstance(by, str) else tuple(by)
+        self._check_appending(name)
         declared = {**(aggregates or {}), **named}
-        self._check_compute(name, keys, declared)
-        if self.time is None:
-            raise TopologyError(
-                f"operator {name!r} needs event time, and the output of {self.name!r} has none: "
-                "give that operator event_time='column'"
-            )
-        schema = self.schema
-        bound = tuple(a.bind(Place(name, result, schema, self.time.sql)) for result, a in declared.items())
-        node = Compute(name, self.name, keys, tuple(schema[k] for k in keys), bound, self.time.sql, self.time.type)
+        node = compute_node(name, name, self.name, self.schema, self.time, by, declared)
         self.graph.add(node)
         return Computed(self, node)
 
     def process(
         self,
         name: str,
-        logic: Any,
+        function: FrameLogic,
         *,
         by: str | Iterable[str],
         schema: str,
-        state: str | None = None,
+        state: KeyedState | None = None,
+        on_timer: TimerLogic | None = None,
         join: Stream | Iterable[Stream] = (),
-        on_timer: Callable[..., Any] | None = None,
-        event_time: str | None = None,
-        order: str | Iterable[str] = (),
-        ordered: bool = True,
+        order: str | Iterable[str] | None = ARRIVAL,
         reads: str | Iterable[str] | None = None,
-        ttl: Duration | None = None,
-        clock: str = "processing",
-        over: str = "polars",
+        event_time: str | None = None,
+        over: Over = "polars",
         time_limit: Duration = "10 minutes",
     ) -> Stream:
-        """Your own logic over state that belongs to a key.
+        """Your own logic over keyed state: a function that is called once per slot and epoch, with whole frames.
 
         Args:
-            name: the operator's name.
-            logic: either a function over whole frames, ``(rows, state) -> (output, changed)`` or
-                ``(output, changed, removed)``: ``rows`` are all rows of the slot in this epoch, ``state`` the state
-                of those of their keys that have one, ``changed`` the keys and state to keep, one row per key,
-                ``removed`` the keys to forget. Or a ``KeyProcessor`` class, called key by key.
+            name: the operator's name, and that of its output.
+            function: ``(rows, state) -> (output, changed)`` or ``(output, changed, removed)``. ``rows`` are all rows
+                of the slot in this epoch, ``state`` the state of those of their keys that have one, ``changed`` the
+                keys and state to keep, one row per key, ``removed`` the keys to forget. None stands for no rows.
             by: key attributes.
             schema: columns of the output, as Spark DDL such as ``"stock string, price double"``.
-            state: for a function over frames, the state's columns as Spark DDL.
+            state: what is kept per key and for how long, as in ``rh.keyed_state("total double", ttl="1 hour")``.
+            on_timer: ``(state) -> (output, changed)``, called with the state of keys whose timer is due. ``state``
+                frames then have a timestamp column ``timer``, which either function may set.
             join: further streams with the same key columns; ``rows`` is then a dict from stream name to frame.
-            on_timer: for a function over frames, ``(state) -> (output, changed)``: called with the state of keys
-                whose timer is due. ``state`` frames then have a timestamp column ``timer``, which may be set.
+            order: the order of a key's rows: ``"arrival"``, or the columns that decide it (in a list, if a column is
+                itself called ``arrival``), or None if it does not matter, which saves a column and a sort.
+            reads: the columns the function reads besides the keys; by default all of them travel.
             event_time: the output column that places its rows in time; by default the one called as in the input.
-            order: columns that decide the order of a key's rows; by default rows are in order of arrival.
-            ordered: False for logic that does not care, which saves a column on the way and a sort.
-            reads: the columns the logic reads besides the keys; by default all of them travel.
-            ttl: how long after its last change a key's state is forgotten.
-            clock: whether ``ttl`` goes by ``processing`` time, as in Spark, or by ``event`` time.
-            over: whether a function takes and returns ``polars`` or ``arrow`` frames.
-            time_limit: how long the logic may take in one task; a processor that never returns fails after this.
-        """
-        streams = [self, *([join] if isinstance(join, Stream) else join)]
-        columns = self._template(name, "schema", schema)
-        kept_ddl = state_ddl(name, logic, state)
-        kept = dict(self._template(name, "state", kept_ddl).dtypes) if kept_ddl else {}
-        node = process_node(
-            name,
-            logic,
-            [Input(s.name, s.schema, s.time.sql if s.time else None) for s in streams],
-            by=by,
-            schema=dict(columns.dtypes),
-            state=kept,
-            on_timer=on_timer,
-            order=order,
-            ordered=ordered,
-            reads=reads,
-            ttl=ttl,
-            clock=clock,
-            over=over,
-            time_limit=time_limit,
-        )
-        usual = [c for s in streams if s.time for c in s.time.columns]
-        timed = event_time_of(name, dict(columns.dtypes), event_time, usual)
-        time = None
-        if timed is not None:
-            type_ = dict(columns.dtypes)[timed]
-            time = EventTime(micros_sql(quoted(timed), type_), type_, (timed,))
-            if event_time is None:  # the input's own time, which for windows is their last instant
-                time = next(
-                    (s.time for s in streams if s.time and (s.time.columns, s.time.type) == ((timed,), type_)), time
-                )
-        self.graph.add(node)
-        return Stream(self.graph, name, columns, time)
+            over: ``polars`` or ``arrow``, the frames that the functions take and return.
+            time_limit: how long the functions may take in one task; the query fails after that.
 
-    def _template(self, name: str, what: str, ddl: str) -> Any:
+        >>> import polars as pl
+        >>> def totals(rows, state):
+        ...     new = rows.group_by("area").agg(more=pl.col("amount").sum())
+        ...     old = new.join(state, on="area", how="left")
+        ...     kept = old.select("area", total=pl.col("more") + pl.col("total").fill_null(0))
+        ...     return kept, kept
+        >>> t = rh.Topology("lending")
+        >>> source = t.source(loans, event_time="ts")
+        >>> out = rh.sinks.memory()
+        >>> lent = source.process(
+        ...     "lent", totals, by="area", schema="area string, total double", state=rh.keyed_state("total double")
+        ... ).sink(out)
+        >>> t.start(folder, trigger=rh.AVAILABLE_NOW).await_termination()
+        True
+        >>> out.frame().sort("area", "total").rows()
+        [('north', 300.0), ('north', 700.0), ('south', 300.0), ('south', 800.0)]
+        """
+        return self._process(
+            ProcessRequest(
+                name=name,
+                logic=function,
+                per_key=False,
+                by=by,
+                schema=schema,
+                state=state,
+                on_timer=on_timer,
+                order=order,
+                reads=reads,
+                event_time=event_time,
+                over=over,
+                time_limit=time_limit,
+            ),
+            join,
+        )
+
+    def process_keys(
+        self,
+        name: str,
+        processor: type[KeyProcessor],
+        *,
+        by: str | Iterable[str],
+        schema: str,
+        state: KeyedState | None = None,
+        join: Stream | Iterable[Stream] = (),
+        order: str | Iterable[str] | None = ARRIVAL,
+        reads: str | Iterable[str] | None = None,
+        event_time: str | None = None,
+        time_limit: Duration = "10 minutes",
+    ) -> Stream:
+        """Your own logic over keyed state, key by key: for logic that cannot be written over whole frames.
+
+        Args:
+            name: the operator's name, and that of its output.
+            processor: a ``KeyProcessor`` class; its fields are the state, its methods the logic.
+            by: key attributes.
+            schema: columns of the output, as Spark DDL such as ``"stock string, price double"``.
+            state: for how long a key's state is kept, as in ``rh.keyed_state(ttl="1 hour")``; for ever by default.
+            join: further streams with the same key columns; ``rows`` is then a dict from stream name to rows.
+            order: the order of a key's rows: ``"arrival"``, or the columns that decide it (in a list, if a column is
+                itself called ``arrival``), or None if it does not matter, which saves a column and a sort.
+            reads: the columns the processor reads besides the keys; by default all of them travel.
+            event_time: the output column that places its rows in time; by default the one called as in the input.
+            time_limit: how long the processor may take in one task; the query fails after that.
+
+        >>> class Streak(rh.KeyProcessor):
+        ...     approved = rh.value("bigint", default=0)
+        ...     def process(self, key, rows, context):
+        ...         for row in rows:
+        ...             self.approved = self.approved + 1 if row.ok else 0
+        ...         yield key.area, self.approved
+        >>> t = rh.Topology("lending")
+        >>> source = t.source(loans, event_time="ts")
+        >>> out = rh.sinks.memory()
+        >>> streaks = source.process_keys(
+        ...     "streaks", Streak, by="area", schema="area string, approved bigint"
+        ... ).sink(out)
+        >>> t.start(folder, trigger=rh.AVAILABLE_NOW).await_termination()
+        True
+        >>> out.frame().sort("area", "approved").rows()
+        [('north', 2), ('north', 3), ('south', 0), ('south', 1)]
+        """
+        return self._process(
+            ProcessRequest(
+                name=name,
+                logic=processor,
+                per_key=True,
+                by=by,
+                schema=schema,
+                state=state,
+                on_timer=None,
+                order=order,
+                reads=reads,
+                event_time=event_time,
+                over="polars",
+                time_limit=time_limit,
+            ),
+            join,
+        )
+
+    def sink(self, sink: Sink) -> Stream:
+        """Send the stream's rows to a sink; a stream may have several.
+
+        >>> source = rh.Topology("lending").source(loans, event_time="ts")
+        >>> archived = source.sink(rh.sinks.parquet(f"{folder}/all")).sink(rh.sinks.console(5))
+        """
+        check_sink(self.name, sink)
+        self.graph.sinks.append(SinkNode(self.name, sink))
+        return self
+
+    def _check_appending(self, name: str) -> None:
+        if self.updating:
+            raise TopologyError(
+                f"operator {name!r} would count refreshed results of {self.name!r} again and again; "
+                "let that operator emit 'append'"
+            )
+
+    def _process(self, request: ProcessRequest, join: Stream | Iterable[Stream]) -> Stream:
+        streams = [self, *([join] if isinstance(join, Stream) else join)]
+        output = self._template(request.name, "schema", request.schema)
+        kept = request.state_columns
+        state = dict(self._template(request.name, "state", kept).dtypes) if kept else {}
+        inputs = [ProcessInput(s.name, s.schema, s.time.sql if s.time else None) for s in streams]
+        node = process_node(request, inputs, dict(output.dtypes), state)
+        time = _output_time(request, dict(output.dtypes), [s.time for s in streams if s.time])
+        self.graph.add(node)
+        return Stream(self.graph, request.name, output, time)
+
+    def _template(self, name: str, what: str, ddl: str) -> DataFrame:
         """An empty DataFrame with the columns of a DDL text; Spark reads the text."""
         try:
             return self.frame.sparkSession.createDataFrame([], ddl)
         except Exception as error:
             raise TopologyError(f"operator {name!r}: {what}={ddl!r} is not Spark DDL: {error}") from None
 
-    def sink(self, sink: Sink) -> Stream:
-        """Send the stream's rows to a sink; any number of sinks is allowed."""
-        _check_sink(self.name, sink)
-        self.graph.sinks.append(SinkNode(self.name, sink))
-        return self
-
-    def _check_compute(self, name: str, keys: tuple[str, ...], declared: Mapping[str, Aggregate]) -> None:
-        if self.updating:
-            raise TopologyError(
-                f"operator {name!r} would count refreshed results of {self.name!r} again and again; "
-                "let that operator emit 'append'"
-            )
-        if not declared:
-            raise TopologyError(f"operator {name!r} computes nothing: give it an aggregate, as in rows=rh.count()")
-        for result, aggregate in declared.items():
-            if not isinstance(aggregate, Aggregate):
-                raise TopologyError(f"operator {name!r}: {result}={aggregate!r} is not an aggregate like rh.count()")
-        names = [*_RESULT_COLUMNS, *keys, *declared]
-        if duplicate := next((n for i, n in enumerate(names) if n in names[:i]), None):
-            raise TopologyError(f"operator {name!r} would have two result columns named {duplicate!r}; rename one")
-        schema = self.schema
-        for key in keys:
-            if key not in schema:
-                raise TopologyError(
-                    f"operator {name!r} groups by column {key!r}, which stream {self.name!r} does not have; "
-                    f"it has {', '.join(schema)}"
-                )
-            if not is_key(schema[key]):
-                raise TopologyError(f"operator {name!r} cannot group by column {key!r} of type {schema[key]}")
-
 
 @dataclass(frozen=True)
 class Computed:
-    """A compute operator. Its partials become results through ``consolidate``, once or several times."""
+    """A compute operator. Its partials become results through ``consolidate``, once or several times.
+
+    Attributes:
+        stream: the stream whose rows it aggregates.
+        node: the operator.
+    """
 
     stream: Stream
     node: Compute
 
-    def consolidate(self, name: str, *windows: Window | Iterable[Window], emit: str = "append") -> Stream:
+    def consolidate(self, name: str, *windows: Windows, emit: Emit = "append") -> Stream:
         """Windows over the computed partials.
 
         Args:
-            name: the operator's name.
-            windows: any number of window sets, as from ``rh.tumbling``, ``rh.hopping`` and ``rh.sliding``.
+            name: the operator's name, and that of the stream of results.
+            windows: any number of windows, as from ``rh.tumbling`` and ``rh.sliding``.
             emit: ``append`` gives every window once, when the watermark passes its end; ``update`` gives its current
-                value whenever it changed in an epoch.
+                value in every epoch that changed it.
+
+        >>> source = rh.Topology("lending").source(loans, event_time="ts")
+        >>> areas = source.compute("by_area", by="area", loans=rh.count())
+        >>> areas.consolidate("hours", rh.tumbling("1 hour"), rh.sliding("1 hour", every="5 minutes")).schema["loans"]
+        'bigint'
         """
-        if emit not in ("append", "update"):
-            raise TopologyError(f"operator {name!r}: emit={emit!r} is neither 'append' nor 'update'")
-        flat: list[Window] = []
-        for given in windows:
-            flat += [given] if isinstance(given, Window) else given if isinstance(given, Iterable) else []
-            if not flat or not all(isinstance(w, Window) for w in flat):
-                raise TopologyError(
-                    f"operator {name!r}: windows come from rh.tumbling(), rh.hopping() or rh.sliding(), not {given!r}"
-                )
         graph = self.stream.graph
         others = [w for n in graph.consolidates_of(self.node.name) for w in n.windows]
-        try:
-            pane_of([*flat, *others])  # an impossible window set fails here, where it was written
-        except TopologyError as error:
-            raise TopologyError(f"operator {name!r}: {error}") from None
-        graph.add(Consolidate(name, self.node.name, tuple(dict.fromkeys(flat)), emit))
-        template = self.stream.frame.sparkSession.createDataFrame([], ddl(self.node.result_columns))
-        # A result belongs to the last instant of its window: windows over windows then close with them.
-        time = EventTime(f"{micros_sql(WINDOW_END, self.node.time_type)} - 1", self.node.time_type, (WINDOW_END,))
-        return Stream(graph, name, template, time, updating=emit == "update")
+        consolidate = consolidate_node(name, self.node.name, windows, emit, others)
+        graph.add(consolidate)
+        return _results(self.stream, self.node, consolidate)
 
 
 @dataclass(frozen=True)
 class AsideStream:
-    """Rows a source kept aside, with ``reason`` (``late`` or ``null``). Without a sink they stay in the checkpoint."""
+    """Rows that a source kept aside, with ``reason`` (``late`` or ``null``); see ``Stream.aside``.
+
+    Attributes:
+        graph: the topology it belongs to.
+        source: the source that kept them.
+    """
 
     graph: Graph
     source: str
 
     def sink(self, sink: Sink) -> AsideStream:
-        """Send rows that were kept aside to a sink."""
-        _check_sink(f"{self.source} aside", sink)
+        """Send rows that were kept aside to a sink.
+
+        >>> source = rh.Topology("lending").source(loans, event_time="ts", late="aside")
+        >>> late = source.aside.sink(rh.sinks.memory())
+        """
+        check_sink(f"{self.source} aside", sink)
         self.graph.sinks.append(SinkNode(self.source, sink, aside=True))
         return self
 
 
-def arrow_map(name: str, function: Callable[[Any], Any], schema: str) -> Callable[[Any], Any]:
-    """A DataFrame function that runs a Python function over the Arrow batches of every task."""
-
-    def over_batches(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        for batch in batches:
-            try:
-                result = function(batch)
-            except Exception as error:
-                raise OperatorError.caused_by(name, "", error) from error
-            if isinstance(result, pa.RecordBatch):
-                yield result
-            elif isinstance(result, pa.Table):
-                yield from result.to_batches()
-            else:
-                raise OperatorError(name, f"the function returned {type(result).__name__}, not an Arrow batch or table")
-
-    return lambda frame: frame.mapInArrow(over_batches, schema)
+def _results(stream: Stream, compute: Compute, consolidate: Consolidate) -> Stream:
+    """The stream of results of windows over a stream."""
+    template = stream.frame.sparkSession.createDataFrame([], ddl(compute.result_columns))
+    time = EventTime.of_window_end(WINDOW_END, compute.time_type)
+    return Stream(stream.graph, consolidate.name, template, time, updating=consolidate.emit == "update")
 
 
-def _check_sink(stream: str, sink: Sink) -> None:
-    if not isinstance(sink, (ParquetSink, ForeachSink, FormatSink, ConsoleSink, MemorySink)):
-        raise TopologyError(f"stream {stream!r}: {sink!r} is not a sink; use rh.sinks.parquet(...) and its like")
+def _output_time(request: ProcessRequest, schema: Schema, times: list[EventTime]) -> EventTime | None:
+    """How the output of a process operator is placed in time."""
+    column = event_time_column(request, schema, [c for time in times for c in time.columns])
+    if column is None:
+        return None
+    type_ = schema[column]
+    if request.event_time is None:  # the input's own time, which for windows is their last instant
+        for time in times:
+            if (time.columns, time.type) == ((column,), type_):
+                return time
+    return EventTime.of_column(column, type_)

@@ -201,7 +201,7 @@ def plan_consolidation(
             every epoch need it.
 
     >>> from rheostat.windows.window import sliding
-    >>> by_minute = sliding("1 hour", "1 minute")
+    >>> by_minute = sliding("1 hour", every="1 minute")
     >>> [g.window.label for g in plan_consolidation(by_minute).granules if not g.requested]
     ['1 minute', '3 minutes', '9 minutes', '27 minutes']
     >>> plan_consolidation(by_minute, subtractable=True).granules[1].running

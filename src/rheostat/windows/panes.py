@@ -19,7 +19,7 @@ def pane_of(windows: Iterable[Window]) -> Window:
     >>> from rheostat.windows.window import sliding, tumbling
     >>> pane_of(tumbling("10 minutes", "15 minutes")).label
     '5 minutes'
-    >>> pane_of(sliding("1 hour", "7 milliseconds"))
+    >>> pane_of(sliding("1 hour", every="7 milliseconds"))
     Traceback (most recent call last):
     ...
     rheostat.errors.TopologyError: window '1 hour every 7 milliseconds' needs 3600000 panes of 1 millisecond ...

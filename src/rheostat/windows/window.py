@@ -13,8 +13,13 @@ from rheostat.errors import TopologyError
 class Window:
     """All intervals ``[start, start + size)`` whose start is ``offset`` plus a multiple of ``slide``.
 
-    ``slide == size`` tumbles, ``slide < size`` overlaps, ``slide > size`` hops over gaps. All three are in
-    microseconds; times are microseconds since 1970-01-01 UTC.
+    Users make windows with ``tumbling`` and ``sliding``, which take durations as text. Times are microseconds since
+    1970-01-01 00:00 UTC.
+
+    Attributes:
+        size: length of a window, in microseconds.
+        slide: distance between the starts of two windows, in microseconds; ``every`` of ``sliding``.
+        offset: start of the first window after 1970-01-01 00:00 UTC, in microseconds.
 
     >>> hour = Window(size=60, slide=20)
     >>> list(hour.containing(65))
@@ -48,7 +53,11 @@ class Window:
 
     @property
     def overlap(self) -> float:
-        """The number of instances that contain a row, on average."""
+        """How many instances contain a row, on average.
+
+        >>> Window(size=60, slide=20).overlap
+        3.0
+        """
         return self.size / self.slide
 
     @property
@@ -90,31 +99,32 @@ class Window:
 def tumbling(*sizes: Duration, offset: Duration = "0 seconds") -> tuple[Window, ...]:
     """Windows that follow each other without overlap, one kind per size.
 
+    Args:
+        sizes: how long the windows are; several sizes give several kinds of window.
+        offset: how long after a multiple of the size, counted from 1970-01-01 00:00 UTC, a window starts.
+
     >>> [w.label for w in tumbling("10 minutes", "1 hour")]
     ['10 minutes', '1 hour']
+    >>> tumbling("1 day", offset="6 hours")[0].label
+    '1 day from 6 hours'
     """
     if not sizes:
         raise TopologyError("tumbling() needs at least one size, as in tumbling('10 minutes')")
     return tuple(Window(micros(s), micros(s), micros(offset)) for s in sizes)
 
 
-def hopping(size: Duration, every: Duration, offset: Duration = "0 seconds") -> tuple[Window, ...]:
-    """Windows of one size that start every so often; ``every`` may exceed ``size``, leaving gaps.
+def sliding(size: Duration, *, every: Duration, offset: Duration = "0 seconds") -> tuple[Window, ...]:
+    """Windows of one size that start every so often.
 
-    >>> hopping("1 minute", every="5 minutes")[0].label
+    Args:
+        size: how long a window is.
+        every: how far apart their starts are. Windows overlap if it is less than ``size``; if it is more, rows that
+            fall into the gaps belong to no window.
+        offset: how long after a multiple of ``every``, counted from 1970-01-01 00:00 UTC, a window starts.
+
+    >>> sliding("1 hour", every="1 minute")[0].overlap
+    60.0
+    >>> sliding("1 minute", every="5 minutes")[0].label
     '1 minute every 5 minutes'
     """
     return (Window(micros(size), micros(every), micros(offset)),)
-
-
-def sliding(size: Duration, slide: Duration, offset: Duration = "0 seconds") -> tuple[Window, ...]:
-    """Overlapping windows: like ``hopping``, but ``slide`` must not exceed ``size``.
-
-    >>> sliding("1 hour", slide="1 minute")[0].overlap
-    60.0
-    """
-    if micros(slide) > micros(size):
-        raise TopologyError(
-            f"sliding({size!r}, slide={slide!r}) would skip rows between windows; use hopping() if you mean that"
-        )
-    return hopping(size, slide, offset)

@@ -41,10 +41,11 @@ Request = Rescale | Rebalance | Reassign
 
 @dataclass(frozen=True)
 class Change:
-    """What a request did.
+    """A change of the routing, as ``Progress.changes`` and ``rheostat inspect`` tell it.
 
     Attributes:
         epoch: the first epoch with the new routing.
+        component: the component whose shards moved.
         kind: ``rescale``, ``rebalance`` or ``reassign``.
         slots: number of slots before and after.
         moved: how many shards changed their slot.
@@ -52,6 +53,12 @@ class Change:
         imbalance: largest over mean load of the slots, before and after, as far as it was measured.
         reason: why, in words.
         hot: which key or shard is so busy that no placement is balanced; empty if there is none.
+
+    >>> change = Change(
+    ...     epoch=7, component="by area", kind="rescale", slots=(2, 4), moved=128, moves=((0, 0, 2),),
+    ...     imbalance=(1.0, 1.0), reason="asked for")
+    >>> Change.from_json(change.to_json()) == change
+    True
     """
 
     epoch: int

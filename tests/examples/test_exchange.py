@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sortedcontainers import SortedDict
 
 import rheostat as rh
-from rheostat.demo import exchange as ex
+from examples import exchange as ex
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import upstreams_of
 from rheostat.workloads.exchange import SCHEMA, Exchange
@@ -253,7 +253,7 @@ def test_statistics_and_watches_read_the_transactions_directly(monkeypatch: pyte
     assert results["trades"].schema == columns_of(ex.TRADE)
     readers = [n.name for n in t.nodes.values() if "transactor" in upstreams_of(n)]
     assert len(readers) == 11
-    assert max(t.level_of(n) for n in ("composite_index", "halts", "prices")) == 2
+    assert max(t.level_of(n) for n in ("composite_index", "halts", "moving_average.partials")) == 2
 
 
 def test_books_are_kept_as_plain_numbers() -> None:

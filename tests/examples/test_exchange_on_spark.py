@@ -8,9 +8,9 @@ import polars as pl
 from pyspark.sql import SparkSession
 
 import rheostat as rh
-from rheostat.demo import exchange as ex
+from examples import exchange as ex
 from rheostat.workloads.exchange import SCHEMA, Exchange
-from tests.demo.test_exchange import WATCHES, run, transact
+from tests.examples.test_exchange import WATCHES, run, transact
 
 DAY = Exchange(8_000, stocks=20, seconds=7_200, traders=100)
 EPOCHS = 4

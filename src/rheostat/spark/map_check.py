@@ -1,0 +1,34 @@
+"""Refuses maps that do more than map rows: only Spark's plan of the frames can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rheostat.errors import TopologyError
+from rheostat.spark.input.lineage import rewrites, stateful_step
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def check_map(name: str, given: DataFrame, mapped: DataFrame, time_columns: Iterable[str]) -> None:
+    """Refuse a map that groups, sorts or drops duplicates, or that moves rows in time.
+
+    Args:
+        name: the operator.
+        given: the frame before the map.
+        mapped: the frame after it.
+        time_columns: the columns that place rows in time.
+    """
+    if (stateful := stateful_step(given, mapped)) is not None:
+        raise TopologyError(
+            f"operator {name!r} is a map, and maps work row by row, but its plan contains {stateful}: "
+            "use aggregate(...) for aggregates, and do the rest before source(...)"
+        )
+    for column in time_columns:
+        if rewrites(given, mapped, column):
+            raise TopologyError(
+                f"operator {name!r} changes the event-time column {column!r}, on which the watermark depends: "
+                "compute it before source(...), or give the new value a name of its own"
+            )

@@ -1,0 +1,102 @@
+"""Checks behind ``compute``, ``consolidate`` and ``aggregate``: what a user wrote, turned into nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rheostat.choices import Emit, check_choice
+from rheostat.errors import TopologyError
+from rheostat.topology.aggregates import Aggregate, AggregateSite
+from rheostat.topology.event_time import EventTime
+from rheostat.topology.nodes import WINDOW, WINDOW_END, WINDOW_START, Compute, Consolidate
+from rheostat.types import Schema, is_key
+from rheostat.windows.panes import pane_of
+from rheostat.windows.window import Window
+
+RESULT_COLUMNS = (WINDOW, WINDOW_START, WINDOW_END)
+"""Columns that every result of a window begins with."""
+
+PARTIALS = ".partials"
+"""What ``aggregate`` appends to its own name for the compute operator that it makes. Checkpoints hold that name."""
+
+Windows = Window | Iterable[Window | Iterable[Window]]
+"""A window, several, or lists of what ``tumbling`` and ``sliding`` give."""
+
+
+def compute_node(
+    operator: str,
+    name: str,
+    upstream: str,
+    schema: Schema,
+    time: EventTime | None,
+    by: str | Iterable[str],
+    declared: Mapping[str, Aggregate],
+) -> Compute:
+    """The compute operator for what was written, or an error that says what to change.
+
+    Args:
+        operator: the name that the user wrote, for errors.
+        name: the operator's name.
+        upstream: the stream it reads.
+        schema: the columns of that stream.
+        time: how that stream's rows are placed in time.
+        by: key attributes.
+        declared: aggregates by result column.
+    """
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    _check_results(operator, keys, declared)
+    for key in keys:
+        if key not in schema:
+            raise TopologyError(
+                f"operator {operator!r} groups by column {key!r}, which stream {upstream!r} does not have; "
+                f"it has {', '.join(schema)}"
+            )
+        if not is_key(schema[key]):
+            raise TopologyError(f"operator {operator!r} cannot group by column {key!r} of type {schema[key]}")
+    if time is None:
+        raise TopologyError(
+            f"operator {operator!r} needs event time, and the output of {upstream!r} has none: "
+            "give that operator event_time='column'"
+        )
+    bound = tuple(a.bind(AggregateSite(operator, result, schema, time.sql)) for result, a in declared.items())
+    return Compute(name, upstream, keys, tuple(schema[k] for k in keys), bound, time.sql, time.type)
+
+
+def consolidate_node(name: str, compute: str, windows: Any, emit: Emit, others: Iterable[Window] = ()) -> Consolidate:
+    """The consolidate operator for what was written, or an error that says what to change.
+
+    Args:
+        name: the operator's name.
+        compute: the compute operator whose partials it reads.
+        windows: what the user gave.
+        emit: ``append`` or ``update``.
+        others: windows that other operators already ask of the same compute operator.
+    """
+    check_choice(f"operator {name!r}", "emit", emit, Emit)
+    flat = tuple(dict.fromkeys(_flat(name, windows)))
+    try:
+        pane_of([*flat, *others])  # an impossible set of windows fails here, where it was written
+    except TopologyError as error:
+        raise TopologyError(f"operator {name!r}: {error}") from None
+    return Consolidate(name, compute, flat, emit)
+
+
+def _check_results(operator: str, keys: tuple[str, ...], declared: Mapping[str, Aggregate]) -> None:
+    if not declared:
+        raise TopologyError(f"operator {operator!r} computes nothing: give it an aggregate, as in rows=rh.count()")
+    for result, aggregate in declared.items():
+        if not isinstance(aggregate, Aggregate):
+            raise TopologyError(f"operator {operator!r}: {result}={aggregate!r} is not an aggregate like rh.count()")
+    names = [*RESULT_COLUMNS, *keys, *declared]
+    if duplicate := next((n for i, n in enumerate(names) if n in names[:i]), None):
+        raise TopologyError(f"operator {operator!r} would have two result columns named {duplicate!r}; rename one")
+
+
+def _flat(name: str, given: Any) -> list[Window]:
+    """All windows of nested lists, in order."""
+    if isinstance(given, Window):
+        return [given]
+    if isinstance(given, Iterable) and not isinstance(given, (str, Mapping)):
+        return [window for part in given for window in _flat(name, part)]
+    raise TopologyError(f"operator {name!r}: windows come from rh.tumbling() or rh.sliding(), not {given!r}")
