@@ -31,6 +31,12 @@ COMPILED = (
 LONG = ("tests/cli", "tests/demo", "tests/workloads/test_exchange.py", "tests/workloads/test_lobster.py")
 """They start processes, or make and read whole days of orders."""
 
+EVALUATIONS = ("tests/papers/",)
+"""They run parts of the papers' evaluations; ``make test-papers``."""
+
+NO_EVALUATIONS = ("tests/papers/test_claims.py", "tests/papers/test_commands.py")
+"""Tests of papers/ that run none."""
+
 SPARK = ("tests/spark/", "tests/benchmarks/")
 """They share a SparkSession."""
 
@@ -61,6 +67,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker, parts in (("simulated", COMPILED), ("slow", LONG), ("spark", SPARK)):
             if any(part in item.path.as_posix() for part in parts):
                 item.add_marker(marker)
+        if item.nodeid.startswith(EVALUATIONS) and not item.nodeid.startswith(NO_EVALUATIONS):
+            item.add_marker("papers")
     # Tests that share a SparkSession take longest together, so they begin first.
     items.sort(key=lambda item: not _shares_spark(item.nodeid))
 
