@@ -16,6 +16,12 @@ settings.register_profile("fast", settings.get_profile("steady"), max_examples=2
 settings.register_profile("explore", derandomize=False, print_blob=True)
 settings.load_profile("steady")
 
+EVALUATIONS = ("tests/papers/",)
+"""They run parts of the papers' evaluations; ``make test-papers``."""
+
+NO_EVALUATIONS = ("tests/papers/test_claims.py", "tests/papers/test_commands.py")
+"""Tests of papers/ that run none."""
+
 COMPILED = (
     "tests/simulate",
     "tests/papers",
@@ -30,12 +36,6 @@ COMPILED = (
 
 LONG = ("tests/cli", "tests/demo", "tests/workloads/test_exchange.py", "tests/workloads/test_lobster.py")
 """They start processes, or make and read whole days of orders."""
-
-EVALUATIONS = ("tests/papers/",)
-"""They run parts of the papers' evaluations; ``make test-papers``."""
-
-NO_EVALUATIONS = ("tests/papers/test_claims.py", "tests/papers/test_commands.py")
-"""Tests of papers/ that run none."""
 
 SPARK = ("tests/spark/", "tests/benchmarks/")
 """They share a SparkSession."""
