@@ -41,7 +41,7 @@ class Bar:
         self._progress.advance(self._part)
 
 
-@app.command()
+@app.command(epilog="Example: rheostat reproduce posg --quick --json")
 def reproduce(
     paper: Annotated[str, typer.Argument(help=f"{', '.join(PAPERS)}, or all.")],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller runs: under a minute per paper.")] = False,

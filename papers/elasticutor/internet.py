@@ -16,7 +16,7 @@ from rheostat.elastic.policies import StreamSwitch
 from rheostat.simulate.continuous.engine import Continuous, Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.simulation import Simulation
-from rheostat.workloads.market import Market
+from rheostat.workloads.market import TradingDay
 
 NODES, CORES, EXECUTORS = 10_000, 8, 20_000
 
@@ -98,5 +98,5 @@ def _controlled(run: Run) -> str:
 def _exchange(run: Run, slots: int, timing: Timing, pause: Pause) -> Continuous:
     job = Job((Operator("auction", 64, 1 / 250),))
     plan = Plan({"auction": OperatorPlan.even(64, slots, 4)}, 4)
-    market, costs = Market(seed=run.seed), Costs(queue=10**9)
+    market, costs = TradingDay(seed=run.seed), Costs(queue=10**9)
     return Continuous(job, Cluster(4, 16), market, plan, costs=costs, timing=timing, pause=pause)

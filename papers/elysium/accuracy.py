@@ -11,13 +11,13 @@ from papers.elysium.cluster import Cluster, Habits
 from papers.elysium.lab import PEAKS, Lab
 from papers.elysium.metric_store import MetricStore
 from papers.elysium.monitor import batch
+from papers.elysium.testbed import curves
 from papers.elysium.topologies import NODE
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.algorithm1 import Bounds, compute_config
 from rheostat.elastic.elysium.allocator import Balanced, RoundRobin
 from rheostat.elastic.elysium.profiles.profile import Learned, relative_error
 from rheostat.elastic.elysium.profiles.selectivity import Selectivity, selectivities
-from rheostat.workloads import curves
 
 TABLE_2 = {
     ("WordGenerator", "StopWordFilter"): (17.86, 0.54),

@@ -24,7 +24,7 @@ from rheostat.elastic.elysium.forecasts.series import Forecaster
 from rheostat.elastic.elysium.joint_scaling import JointScaling
 from rheostat.elastic.elysium.policy import Elysium, Policy
 from rheostat.elastic.elysium.profiles.samples import Uses
-from rheostat.workloads.recorded import Loads, loads
+from rheostat.workloads.load_traces import Loads, loads
 
 PEAKS = {"T1": T1_PEAK, "T2": T2_PEAK}
 

@@ -11,6 +11,7 @@ from papers.elysium.cluster import Cluster, Habits
 from papers.elysium.flow import Flow
 from papers.elysium.metric_store import BANDWIDTH, MEMORY, MetricStore
 from papers.elysium.monitor import batch
+from papers.elysium.testbed import curves
 from papers.elysium.topologies import NODE, Model
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.dataflow import Operator
@@ -18,7 +19,6 @@ from rheostat.elastic.elysium.estimator import Estimator, Profiles
 from rheostat.elastic.elysium.forecasts.series import Forecast
 from rheostat.elastic.elysium.profiles.profile import Line, learned, per_row
 from rheostat.elastic.elysium.profiles.selectivity import selectivities
-from rheostat.workloads import curves
 
 
 @dataclass(frozen=True)

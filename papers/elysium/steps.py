@@ -9,10 +9,10 @@ from papers.elysium.assessments import Outcome
 from papers.elysium.comparison import Found
 from papers.elysium.lab import PEAKS, Lab
 from papers.elysium.loads import Curve
+from papers.elysium.testbed import curves
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.policy import OnlyOperators, Static
-from rheostat.workloads import curves
 
 WINDOW = 10
 

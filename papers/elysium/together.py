@@ -10,11 +10,11 @@ from papers.claims import Claim
 from papers.elysium.assessments import Outcome, Setting, run
 from papers.elysium.lab import PEAKS, Lab, Runs
 from papers.elysium.latency import by_minute, shared
+from papers.elysium.testbed import curves
 from papers.elysium.topologies import MOST_NODES
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.algorithm1 import Bounds
 from rheostat.elastic.elysium.policy import Elysium
-from rheostat.workloads import curves
 
 PRINTED_TOGETHER = {
     "fig12abc": ("T1 step, T2 stair", (0.80, 17)),

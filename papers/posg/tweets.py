@@ -10,10 +10,10 @@ import numpy.typing as npt
 from papers.claims import Claim
 from papers.posg.shuffle import Shuffle, shuffle_blindly, shuffle_by_posg
 from papers.posg.streams import Setting
+from papers.posg.testbed.mentions import Tweets
 from papers.run import Run
 from rheostat.arrays import Floats
 from rheostat.plots import COLOURS
-from rheostat.workloads.tweets import Tweets
 
 SECONDS = np.array([0.025, 0.005, 0.001])
 """Per tweet that mentions media, politicians, others."""

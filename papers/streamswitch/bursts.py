@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from rheostat.arrays import Floats
 from rheostat.workloads.exchange import BLOCKS
-from rheostat.workloads.market import Market
+from rheostat.workloads.market import TradingDay
 
 SUDDEN = 2.33
 """Variance of the multiplier of every second, whose mean is 1."""
@@ -33,12 +33,12 @@ _BURSTS = 106  # purpose of random numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Restless(Market):
+class Restless(TradingDay):
     """The orders of a trading day whose stocks have bursts; every second has as many orders as without.
 
     >>> from rheostat.workloads.exchange import Exchange
     >>> day = Exchange(20_000, seconds=60)
-    >>> [len(kind(day).between(0.0, 60.0)) for kind in (Market, Restless)]
+    >>> [len(kind(day).between(0.0, 60.0)) for kind in (TradingDay, Restless)]
     [20000, 20000]
     """
 

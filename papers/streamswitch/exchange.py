@@ -24,7 +24,7 @@ from rheostat.simulate.simulation import Simulation
 from rheostat.simulate.success import Success
 from rheostat.simulate.trace import Trace
 from rheostat.workloads.exchange import DAY, Exchange
-from rheostat.workloads.market import Market
+from rheostat.workloads.market import TradingDay
 
 SPEED = 216.0
 """Orders per second of a slot."""
@@ -105,9 +105,9 @@ class Day:
 
 
 @lru_cache(maxsize=2)
-def market(seed: int = 1, restless: bool = True) -> Market:
+def market(seed: int = 1, restless: bool = True) -> TradingDay:
     """The orders; drawn once in every process."""
-    return (Restless if restless else Market)(Exchange(seed=seed), shards=SHARDS, seed=seed)
+    return (Restless if restless else TradingDay)(Exchange(seed=seed), shards=SHARDS, seed=seed)
 
 
 @lru_cache(maxsize=1)

@@ -11,6 +11,7 @@ import pytest
 from papers.elysium.assessments import Outcome, Setting, run
 from papers.elysium.metric_store import MetricStore
 from papers.elysium.profiling import learn, record, steady, with_forecasts
+from papers.elysium.testbed import curves
 from papers.elysium.topologies import NODE, T1_PEAK, overhead, rolling_top_words
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.algorithm1 import compute_config
@@ -22,7 +23,6 @@ from rheostat.elastic.elysium.joint_scaling import JointScaling
 from rheostat.elastic.elysium.policy import Elysium, Observation, OnlyNodes, Policy, Static
 from rheostat.elastic.elysium.profiles.profile import Learned
 from rheostat.errors import TopologyError
-from rheostat.workloads import curves
 
 T1 = rolling_top_words()
 

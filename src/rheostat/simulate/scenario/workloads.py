@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError, TopologyError
 from rheostat.simulate.scenario.toml_table import Kinds, checked, kinds_of
-from rheostat.workloads import recorded
-from rheostat.workloads.arrivals import Constant, Curve, Workload
+from rheostat.workloads import load_traces
+from rheostat.workloads.arrivals import Constant, RateCurve, Workload
 from rheostat.workloads.draws import positive, zipf
 from rheostat.workloads.exchange import Exchange
-from rheostat.workloads.market import Market, SaturatedMarket
+from rheostat.workloads.market import SaturatedMarket, TradingDay
 from rheostat.workloads.micro import Micro
 from rheostat.workloads.nexmark import Nexmark
 from rheostat.workloads.sinusoid import Sinusoid
@@ -22,14 +22,14 @@ from rheostat.workloads.wordcount import WordCount
 
 KINDS: Mapping[str, Any] = {
     "micro": Micro,
-    "market": Market,
+    "market": TradingDay,
     "saturated-market": SaturatedMarket,
     "sinusoid": Sinusoid,
     "nexmark": Nexmark,
     "wordcount": WordCount,
     "constant": Constant,
-    "curve": Curve,
-    "recorded": Curve,
+    "curve": RateCurve,
+    "recorded": RateCurve,
 }
 
 
@@ -65,7 +65,7 @@ def make_workload(given: Any) -> Workload:
     values = checked(f"[workload] {kind}", {k: v for k, v in given.items() if k != "kind"}, kinds)
     try:
         made: Workload = KINDS[kind](**_shaped(kind, values))
-    except (TypeError, TopologyError) as error:
+    except (TypeError, ConfigurationError, TopologyError) as error:
         raise TopologyError(f"[workload] {kind}: {str(error).split('__init__() ')[-1]}") from error
     return made
 
@@ -88,7 +88,7 @@ def _recorded(values: Mapping[str, Any]) -> dict[str, Any]:
     name, peak, speed = rest.pop("load", ""), rest.pop("peak", 1_000.0), rest.pop("speed", 1.0)
     positive(peak=peak, speed=speed)
     data = rest.pop("data", None)
-    found = recorded.loads(Path(data) if data else None)
+    found = load_traces.loads(Path(data) if data else None)
     if not found.recorded and not name.startswith("synthetic"):
         name = next(iter(found.series))  # the stand-in, which its note announces
     if name not in found.series:

@@ -16,7 +16,7 @@ from rheostat.elastic.elysium.forecasts.network import PaperNetwork
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal
 from rheostat.elastic.elysium.forecasts.series import Origins, Series, real_peaks
 from rheostat.errors import TopologyError
-from rheostat.workloads.recorded import read
+from rheostat.workloads.load_traces import read
 
 DATA = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[5] / "shared" / "data")) / "load"
 

@@ -14,7 +14,7 @@ from rheostat.elastic.elysium.forecasts.network import PaperNetwork, inputs
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal, SeasonalForecast, Smoothing
 from rheostat.elastic.elysium.forecasts.series import DAY, Forecast, Forecaster, Series, real_peaks
 from rheostat.errors import TopologyError
-from rheostat.workloads.recorded import synthetic
+from rheostat.workloads.load_traces import synthetic
 
 FORECASTERS: tuple[Forecaster, ...] = (
     PaperNetwork(folds=2, tolerance=1e-1),

@@ -1,7 +1,7 @@
 """``rheostat bench skew``: rows that take a millisecond each, skewed keys that change places every 30 seconds.
 
 Static hashing, Rheostat, and the bound that no placement can beat: all work spread evenly, or the heaviest key alone.
-Rows sleep instead of computing, so that 16 slots work at once on any machine. Run as ``python -m benchmarks.skew
+Rows sleep instead of computing, so that 16 slots work at once on any machine. Run as ``python -m benchmarks.bench_skew
 SPEC`` it is one of the sides, in a process of its own.
 """
 
@@ -20,9 +20,9 @@ import numpy as np
 import polars as pl
 
 import rheostat as rh
-from benchmarks import running_totals
-from benchmarks.processes import run_side
-from rheostat.workloads.skewed import START, write_rows
+from benchmarks import rheostat_totals
+from benchmarks.side_process import run_side
+from benchmarks.skewed_files import START, write_rows
 
 SLOTS = 16
 KEYS = 100_000
@@ -49,9 +49,9 @@ def run(
         for side in ("static", "rheostat"):
             say(f"Zipf {skew}: {side}")
             spec = {"side": side, "home": folder, "slots": SLOTS}
-            sides[side] = run_side("benchmarks.skew", spec, 3600.0)
-        equal = running_totals.results(home / "static" / "out").equals(
-            running_totals.results(home / "rheostat" / "out")
+            sides[side] = run_side("benchmarks.bench_skew", spec, 3600.0)
+        equal = rheostat_totals.results(home / "static" / "out").equals(
+            rheostat_totals.results(home / "rheostat" / "out")
         )
         bounds = [_bound(home / "data" / f"{i:05d}.parquet", sides["rheostat"]["row_seconds"]) for i in range(files)]
     static, rheostat = (statistics.mean(sides[s]["epochs"][WARM_UP:]) for s in ("static", "rheostat"))
@@ -78,13 +78,13 @@ def slow_totals(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, 
     """The running totals, a millisecond for each row."""
     for _ in range(len(rows)):
         time.sleep(ROW_SECONDS)
-    return running_totals.totals(rows, state)
+    return rheostat_totals.totals(rows, state)
 
 
 def _side(side: str, home: Path, slots: int) -> dict[str, Any]:
     spark = rh.session("bench", f"local[{slots}]")
     options: dict[str, Any] = {"balance": 1.05, "ahead": True} if side == "rheostat" else {}
-    query = running_totals.start(
+    query = rheostat_totals.start(
         spark, home / "data", home / side, logic=slow_totals, slots=slots, shards=SHARDS, **options
     )
     query.await_termination()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 KINDS = ("media", "politicians", "others")
 """What an entity can be, as in ``Mentions.kinds``."""
@@ -24,7 +24,12 @@ _SHARES = {True: (0.2, 0.5), False: (0.01, 0.02)}
 
 @dataclass(frozen=True, eq=False)
 class Mentions:
-    """One tweet each: the entity that it mentions, and its kind."""
+    """Tweets in order.
+
+    Attributes:
+        entities: the entity that each tweet mentions.
+        kinds: the kind of that entity, an index of ``KINDS``.
+    """
 
     entities: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.int64]
@@ -39,8 +44,10 @@ class Tweets:
     0.066
 
     Attributes:
+        count: tweets.
         entities: how many can be mentioned; in a short stream fewer are.
         top: share of the tweets that mention the most frequent entity, a politician.
+        seed: everything random follows from it.
     """
 
     count: int = 500_000
@@ -50,7 +57,7 @@ class Tweets:
 
     def __post_init__(self) -> None:
         if self.count < 0 or self.entities < 2 or not 1 / self.entities < self.top < 1:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"count={self.count}, entities={self.entities}, top={self.top}: there are two entities or more, and "
                 "the most frequent has more than an even share, but not all, of the tweets"
             )

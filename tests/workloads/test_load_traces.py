@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rheostat.elastic.elysium.forecasts.series import DAY, WEEK
-from rheostat.errors import TopologyError
-from rheostat.workloads.recorded import folder, loads, read, synthetic
+from rheostat.errors import ConfigurationError
+from rheostat.workloads.load_traces import folder, loads, read, synthetic
 
 DATA = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[3] / "shared" / "data"))
 recorded = pytest.mark.skipif(not (DATA / "load").is_dir(), reason="RHEOSTAT_DATA names no folder with recorded loads")
@@ -58,7 +58,7 @@ def test_an_empty_minute_of_a_file_that_only_counts_is_a_count_of_zero(tmp_path:
     ],
 )
 def test_what_is_no_load_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(TopologyError, match=message):
+    with pytest.raises(ConfigurationError, match=message):
         read(written(tmp_path, text))
 
 

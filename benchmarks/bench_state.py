@@ -1,6 +1,6 @@
 """``rheostat bench state``: a running count and sum per key, beside Spark's three Python state APIs, in one run.
 
-Run as ``python -m benchmarks.state SPEC`` it is one of the sides, in a process of its own.
+Run as ``python -m benchmarks.bench_state SPEC`` it is one of the sides, in a process of its own.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import rheostat as rh
-from benchmarks import running_totals
-from benchmarks.processes import run_side
-from rheostat.workloads.skewed import Skewed
+from benchmarks import rheostat_totals
+from benchmarks.side_process import run_side
+from benchmarks.skewed_files import SkewedFiles
 
 RHEOSTAT = "rheostat"
 FILES_PER_EPOCH = 2
@@ -33,15 +33,15 @@ def run(rows: int, epochs: int, keys: int, say: Callable[[str], None] = lambda _
         home = Path(folder)
         say("generating rows")
         files = epochs * FILES_PER_EPOCH
-        Skewed(rows, files, keys, minutes=60).write(home / "data")
-        Skewed(max(rows // 8, files), files, keys, minutes=60, seed=2).write(home / "warm_up")
+        SkewedFiles(rows, files, keys, minutes=60).write(home / "data")
+        SkewedFiles(max(rows // 8, files), files, keys, minutes=60, seed=2).write(home / "warm_up")
         for way in (*ways, RHEOSTAT):
             say(f"running {way}")
             spec = {"way": way, "home": folder}
-            sides[way] = run_side("benchmarks.state", spec, 3600.0)
+            sides[way] = run_side("benchmarks.bench_state", spec, 3600.0)
         say("comparing results")
-        ours = running_totals.results(home / RHEOSTAT / "run" / "out")
-        equal = {way: running_totals.results(home / way / "run" / "out").equals(ours) for way in ways}
+        ours = rheostat_totals.results(home / RHEOSTAT / "run" / "out")
+        equal = {way: rheostat_totals.results(home / way / "run" / "out").equals(ours) for way in ways}
     speeds = {way: rows / side["seconds"] for way, side in sides.items()}
     best = max(ways, key=lambda way: speeds[way])
     return {
@@ -66,12 +66,12 @@ def _side(way: str, home: Path) -> dict[str, Any]:
         scratch = home / way / ("run" if name == "data" else "warm")
         began = time.perf_counter()
         if way == RHEOSTAT:
-            _, progress = running_totals.timed(spark, home / name, scratch, files_per_epoch=FILES_PER_EPOCH)
+            _, progress = rheostat_totals.timed(spark, home / name, scratch, files_per_epoch=FILES_PER_EPOCH)
             found = {"state_bytes": progress[-1].state_bytes, "epoch_seconds": [p.seconds for p in progress]}
         else:
-            from benchmarks import state_native  # noqa: PLC0415 - pandas, which it needs, takes long to load
+            from benchmarks import native_state  # noqa: PLC0415 - pandas, which it needs, takes long to load
 
-            found = state_native.run(spark, way, home / name, scratch, FILES_PER_EPOCH)
+            found = native_state.run(spark, way, data=home / name, scratch=scratch, files_per_epoch=FILES_PER_EPOCH)
         found["seconds"] = time.perf_counter() - began
     return found
 

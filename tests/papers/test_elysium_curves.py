@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rheostat.errors import TopologyError
-from rheostat.workloads.curves import sine, square, stair, step
+from papers.elysium.testbed.curves import sine, square, stair, step
+from rheostat.errors import ConfigurationError
 
 
 @given(st.integers(20, 2000), st.floats(0, 100), st.floats(0, 100), st.integers(2, 8))
@@ -51,11 +51,11 @@ def test_a_sine_begins_low_and_repeats() -> None:
 
 def test_curves_that_make_no_sense_are_refused() -> None:
     for seconds, low, high, period in ((0, 1.0, 2.0, 5), (10, 2.0, 1.0, 5), (10, 0.0, 1.0, 0), (10, -1.0, 1.0, 5)):
-        with pytest.raises(TopologyError, match="makes no sense"):
+        with pytest.raises(ConfigurationError, match="makes no sense"):
             square(seconds, low, high, period)
-        with pytest.raises(TopologyError, match="makes no sense"):
+        with pytest.raises(ConfigurationError, match="makes no sense"):
             sine(seconds, low, high, period)
-    with pytest.raises(TopologyError, match="at least 2 steps"):
+    with pytest.raises(ConfigurationError, match="at least 2 steps"):
         stair(10, 0.0, 1.0, 1)
-    with pytest.raises(TopologyError, match="rise before it falls"):
+    with pytest.raises(ConfigurationError, match="rise before it falls"):
         step(10, 0.0, 1.0, 5, 3)

@@ -17,7 +17,7 @@ import numpy as np
 
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Series
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 VARIABLE = "RHEOSTAT_DATA"
 NUMBERED_FROM = datetime(2021, 8, 1, tzinfo=UTC).timestamp()
@@ -29,7 +29,8 @@ class Loads:
     """Load curves by name, and where they come from.
 
     Attributes:
-        recorded: whether they were recorded; otherwise they are synthetic.
+        series: each load by its name.
+        recorded: True if recorded, False if synthetic.
         note: one sentence for a report.
     """
 
@@ -50,7 +51,7 @@ def loads(data: Path | None = None, seed: int = 1) -> Loads:
     where = folder(data)
     if where is None:
         made = {f"synthetic {kind}": synthetic(days, step, seed + n) for n, (kind, days, step) in enumerate(_KINDS)}
-        return Loads(made, False, f"{VARIABLE} names no folder with recorded loads: synthetic ones stand in")
+        return Loads(made, False, f"{VARIABLE} names no folder with recorded loads: using synthetic ones")
     found = {path.stem: read(path) for path in sorted(where.glob("*.csv"))}
     return Loads(found, True, f"{len(found)} recorded loads")
 
@@ -62,15 +63,15 @@ def read(path: Path) -> Series:
         header = next(rows, [])
         records = [row for row in rows if row]
     if len(header) < 2 or not records:
-        raise TopologyError(f"{path} is not a load: it needs a header, and rows with a time and an amount")
+        raise ConfigurationError(f"{path} is not a load: it needs a header, and rows with a time and an amount")
     try:
         times = np.array([_seconds(row[0]) for row in records])
         amounts = np.array([[float(cell) for cell in row[1:]] for row in records])
     except ValueError as error:
-        raise TopologyError(f"{path} is not a load: {error}") from error
+        raise ConfigurationError(f"{path} is not a load: {error}") from error
     steps = np.diff(times)
     if not len(steps) or steps.min() <= 0:
-        raise TopologyError(f"{path} is not a load: it needs two times at least, in ascending order")
+        raise ConfigurationError(f"{path} is not a load: it needs at least two times, in ascending order")
     values, counts = np.unique(steps, return_counts=True)
     missing = (amounts == 0).all(axis=1) & (np.arange(len(amounts)) > 0) & (amounts.shape[1] > 1)
     return filled(times[~missing], amounts[~missing, 0], float(values[counts.argmax()]), float(times[-1]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rheostat.errors import TopologyError
-from rheostat.workloads.tweets import KINDS, Tweets
+from papers.posg.testbed.mentions import KINDS, Tweets
+from rheostat.errors import ConfigurationError
 
 
 def test_the_stream_is_like_the_paper_s() -> None:
@@ -45,5 +45,5 @@ def test_the_most_frequent_entity_has_its_share(top: float) -> None:
 
 @pytest.mark.parametrize("options", [{"count": -1}, {"entities": 1}, {"top": 1.0}, {"entities": 10, "top": 0.05}])
 def test_what_makes_no_sense_is_refused(options: dict[str, float]) -> None:
-    with pytest.raises(TopologyError, match="entities"):
+    with pytest.raises(ConfigurationError, match="entities"):
         Tweets(**options)  # type: ignore[arg-type]

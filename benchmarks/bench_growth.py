@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 import rheostat as rh
-from benchmarks import running_totals
-from benchmarks.processes import run_side
+from benchmarks import rheostat_totals
+from benchmarks.side_process import run_side
+from benchmarks.skewed_files import START, stream, write_rows
 from rheostat.choices import Emit
-from rheostat.workloads.skewed import SCHEMA, START, write_rows
 
 EPOCHS = 24
 """Epochs with the same input after the state has been built up."""
@@ -32,7 +32,7 @@ def run(sizes: list[int], kind: str, say: Callable[[str], None] = lambda _: None
     for keys in sizes:
         say(f"{keys:,} keys in state")
         with tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder:
-            measured.append(run_side("benchmarks.growth", {"keys": keys, "folder": folder, "kind": kind}, 1800.0))
+            measured.append(run_side("benchmarks.bench_growth", {"keys": keys, "folder": folder, "kind": kind}, 1800.0))
     return {
         "kind": kind,
         "changed_keys": CHANGED,
@@ -45,7 +45,7 @@ def run(sizes: list[int], kind: str, say: Callable[[str], None] = lambda _: None
 def _measure(keys: int, folder: Path, kind: str) -> dict[str, Any]:
     _write_input(folder / "data", keys)
     spark = rh.session("bench", conf={"spark.sql.shuffle.partitions": "2"})
-    query = running_totals.start(spark, folder / "data", folder) if kind == "keyed" else _windows(spark, folder, kind)
+    query = rheostat_totals.start(spark, folder / "data", folder) if kind == "keyed" else _windows(spark, folder, kind)
     written = []
     for epoch in range(EPOCHS + 1):
         query.await_epoch(epoch, 600)
@@ -67,8 +67,7 @@ def _measure(keys: int, folder: Path, kind: str) -> dict[str, Any]:
 def _windows(spark: Any, folder: Path, kind: str) -> rh.Query:
     emit: Emit = "update" if kind == "update" else "append"
     t = rh.Topology("growth")
-    frame = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "data"))
-    rows = t.source(frame, event_time="ts")
+    rows = t.source(stream(spark, folder / "data"), event_time="ts")
     counted = rows.compute("by_key", by="key", n=rh.count(), s=rh.sum("value"), m=rh.max("value"))
     counted.consolidate("day", rh.tumbling("24 hours"), emit=emit).sink(rh.sinks.parquet(str(folder / "out")))
     return t.start(str(folder / "checkpoint"), trigger=rh.AVAILABLE_NOW)

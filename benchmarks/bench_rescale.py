@@ -1,6 +1,6 @@
 """``rheostat bench rescale``: 2 -> 4 -> 8 -> 2 slots under steady load, beside Spark's stop, repartition and restart.
 
-Run as ``python -m benchmarks.rescale SPEC`` it is one of the sides, in a process of its own.
+Run as ``python -m benchmarks.bench_rescale SPEC`` it is one of the sides, in a process of its own.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 
 import rheostat as rh
-from benchmarks import running_totals
-from benchmarks.processes import run_side
-from rheostat.workloads.skewed import SCHEMA, START, write_rows
+from benchmarks import rheostat_totals
+from benchmarks.side_process import run_side
+from benchmarks.skewed_files import SCHEMA, START, write_rows
 
 SIZES = (2, 4, 8, 2)
 SKIPPED = 4
@@ -43,7 +43,7 @@ def run(keys: int, rows: int, epochs: int, say: Callable[[str], None] = lambda _
         sides = {}
         for side in ("native", "rheostat"):
             say(f"running {side}")
-            sides[side] = run_side("benchmarks.rescale", {"side": side, "home": folder, "epochs": epochs}, 1800.0)
+            sides[side] = run_side("benchmarks.bench_rescale", {"side": side, "home": folder, "epochs": epochs}, 1800.0)
         say("comparing results")
         ours, theirs = (_final(home / side / "run" / "out") for side in ("rheostat", "native"))
         equal = ours.equals(theirs)
@@ -78,7 +78,7 @@ def _side(side: str, home: Path, epochs: int) -> dict[str, Any]:
 def _native(spark: Any, data: Path, scratch: Path, epochs: int) -> dict[str, Any]:
     from benchmarks.native_rescale import rescale  # noqa: PLC0415 - pandas, which it needs, takes long to load
 
-    done = rescale(spark, data, SCHEMA, scratch, SIZES, epochs)
+    done = rescale(spark, data=data, schema=SCHEMA, scratch=scratch, sizes=SIZES, batches=epochs)
     changes = [{"partitions": c.partitions, "seconds": round(c.stop + c.finish + c.repartition + c.restart, 3)}
                for c in done.changes]  # fmt: skip
     return {**_gaps(done.completions), "changes": changes}
@@ -98,7 +98,7 @@ def _rheostat(spark: Any, data: Path, scratch: Path, epochs: int) -> dict[str, A
         if queries and rest == 0 and 0 < stage < len(SIZES):
             queries[0].rescale(slots=SIZES[stage])
 
-    queries.append(running_totals.start(spark, data, scratch, committed, slots=SIZES[0]))
+    queries.append(rheostat_totals.start(spark, data, scratch, committed, slots=SIZES[0]))
     queries[0].await_termination()
     return {**_gaps(completions), "moved": moved, "fetched_bytes": fetched}
 
@@ -121,7 +121,7 @@ def _moving_half(spark: Any, data: Path, scratch: Path) -> dict[str, Any]:
             swapped = tuple(1 - slot if shard % 2 else slot for shard, slot in enumerate(routing))
             queries[0].reassign(component, swapped)
 
-    queries.append(running_totals.start(spark, data, scratch, committed, slots=2))
+    queries.append(rheostat_totals.start(spark, data, scratch, committed, slots=2))
     queries[0].await_termination()
     still, moving = (statistics.median(seconds[changed]) for changed in (False, True))
     return {
@@ -159,7 +159,7 @@ def _write(folder: Path, keys: int, rows: int, files: int) -> None:
 
 def _final(out: Path) -> pl.DataFrame:
     """The last totals of every key."""
-    return running_totals.results(out).group_by("key").agg(pl.col("n").max(), pl.col("s").max()).sort("key")
+    return rheostat_totals.results(out).group_by("key").agg(pl.col("n").max(), pl.col("s").max()).sort("key")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,16 @@ _UNSEEN = 0  # stands for all orders of a level that was read from the recorded 
 
 
 class Message(NamedTuple):
-    """One event. Prices are in 1/10000 of a dollar; ``side`` is that of the resting order, 1 to buy and -1 to sell."""
+    """One event.
+
+    Attributes:
+        seconds: since midnight.
+        type: one of NEW, PARTIAL_CANCEL, DELETE, EXECUTION, HIDDEN.
+        order: id of the order.
+        size: shares.
+        price: in 1/10000 of a dollar.
+        side: of the resting order, BUY or SELL.
+    """
 
     seconds: float
     type: int
@@ -51,7 +60,14 @@ class Message(NamedTuple):
 
 
 class Quote(NamedTuple):
-    """The best bid and ask, in the column order of the recorded book; None on a side of which nothing is known."""
+    """The best bid and ask, in the column order of the recorded book.
+
+    Attributes:
+        ask: lowest price to sell at; None if nothing is known of that side.
+        ask_size: shares at that price.
+        bid: highest price to buy at; None if nothing is known of that side.
+        bid_size: shares at that price.
+    """
 
     ask: int | None
     ask_size: int
@@ -63,6 +79,9 @@ class Best(NamedTuple):
     """One side's best level from one of its messages to the next.
 
     Attributes:
+        row: of the message that this level follows.
+        price: None if nothing is known.
+        size: shares at that price.
         told: the messages leave no other price.
         read: it was read from the recorded book.
     """
@@ -79,10 +98,13 @@ class Agreement:
     """How a rebuilt book compares with the recorded one, in rows.
 
     Attributes:
-        told: rows where the messages leave only one price on each side; ``told_right`` of them are as recorded.
+        rows: all rows.
+        right: rows with the recorded prices.
+        told: rows where the messages leave only one price on each side.
+        told_right: those of them with the recorded prices.
         unread: rows in which nothing was read from the recorded book, though a level may stand that was read in a row
-            before; ``unread_right`` of them are as recorded.
-        right: rows with the recorded prices, of all.
+            before.
+        unread_right: those of them with the recorded prices.
         sizes_right: rows with the recorded prices and sizes, of those in which nothing was read.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 
 def stair(seconds: int, low: float, high: float, steps: int = 6) -> Floats:
@@ -16,7 +16,7 @@ def stair(seconds: int, low: float, high: float, steps: int = 6) -> Floats:
     """
     _check(seconds, low, high)
     if steps < 2:
-        raise TopologyError(f"a stair has at least 2 steps, not {steps}")
+        raise ConfigurationError(f"a stair has at least 2 steps, not {steps}")
     up = np.linspace(low, high, steps)
     levels = np.concatenate([up, up[-2::-1]])
     return levels[np.arange(seconds) * len(levels) // seconds]
@@ -30,7 +30,7 @@ def step(seconds: int, low: float, high: float, rise: int, fall: int) -> Floats:
     """
     _check(seconds, low, high)
     if not 0 <= rise <= fall:
-        raise TopologyError(f"a step must rise before it falls: {rise} to {fall}")
+        raise ConfigurationError(f"a step must rise before it falls: {rise} to {fall}")
     at = np.arange(seconds)
     return np.where((at >= rise) & (at < fall), high, low)
 
@@ -59,7 +59,7 @@ def sine(seconds: int, low: float, high: float, period: float, phase: float = 0.
 
 def _check(seconds: int, low: float, high: float, period: float = 1.0) -> None:
     if seconds < 1 or not 0 <= low <= high < np.inf or period <= 0:
-        raise TopologyError(
+        raise ConfigurationError(
             f"a load of {seconds} seconds from {low} to {high} with a period of {period} makes no sense: it needs at "
             "least one second, 0 <= low <= high and a period above 0"
         )

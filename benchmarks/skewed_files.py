@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +15,21 @@ import pyarrow.parquet as pq
 
 SCHEMA = "ts timestamp, key bigint, value bigint"
 START = 1_767_225_600_000_000  # 2026-01-01 00:00 UTC
+SLACK = "10 seconds"
+"""How far a row may lie behind the newest; both sides of the window benchmarks wait this long."""
 
 
 @dataclass(frozen=True)
-class Skewed:
+class SkewedFiles:
     """Rows (ts, key, value) with Zipf-distributed keys, in order of time within and across files.
 
     Attributes:
+        rows: rows in all files together.
+        files: how many files.
+        keys: how many different keys.
         minutes: event time from the first row to the last.
         skew: exponent of the Zipf distribution; 0 is uniform.
+        seed: everything random follows from it.
     """
 
     rows: int
@@ -62,3 +69,8 @@ def write_rows(
     columns = {"ts": pa.array(times, pa.timestamp("us", tz="UTC")), "key": keys, "value": values}
     pq.write_table(pa.table(columns), path)
     os.utime(path, (1_000_000_000 + order, 1_000_000_000 + order))
+
+
+def stream(spark: Any, data: Path, files_per_epoch: int = 1) -> Any:
+    """The files of a folder as a streaming DataFrame."""
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files_per_epoch).parquet(str(data))

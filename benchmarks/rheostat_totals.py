@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 import rheostat as rh
-from rheostat.workloads.skewed import SCHEMA
+from benchmarks.skewed_files import stream
 
 RESULT = "key bigint, n bigint, s bigint"
 
@@ -40,9 +40,8 @@ def start(
     **options: Any,
 ) -> rh.Query:
     """Run over the files of a folder until all are through."""
-    frame = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files_per_epoch).parquet(str(data))
     t = rh.Topology("running")
-    rows = t.source(frame, event_time="ts")
+    rows = t.source(stream(spark, data, files_per_epoch), event_time="ts")
     kept = rows.process(
         "totals",
         logic,

@@ -1,0 +1,1 @@
+"""What only POSG's evaluation runs on."""
