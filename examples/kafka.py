@@ -23,9 +23,8 @@ def shops(messages: DataFrame, sink: rh.sinks.Sink) -> rh.Topology:
     source = t.source(orders, event_time="ordered", slack="1 minute", arrival_time="arrived", late="aside")
     windows = [rh.tumbling("1 hour"), rh.sliding("1 day", every="1 hour")]
     turnover = source.aggregate("turnover", by="shop", windows=windows, orders=rh.count(), cents=rh.sum("cents"))
-    turnover.map("json", lambda df: df.selectExpr("window_end", "shop as key", "to_json(struct(*)) as value")).sink(
-        sink
-    )
+    message = "window_end", "shop as key", "to_json(struct(*)) as value"
+    turnover.map("message", lambda df: df.selectExpr(*message)).sink(sink)
     return t
 
 

@@ -24,9 +24,7 @@ VWAP = rh.own_aggregate(
 def topology(spark: SparkSession) -> rh.Topology:
     options = {"rowsPerBatch": "100", "advanceMillisPerBatch": "60000"}
     rows = spark.readStream.format("rate-micro-batch").options(**options).load()
-    trades = rows.selectExpr(
-        "timestamp as ts", "value % 2 as stock", "100 + value % 10 as price", "value % 5 as shares"
-    )
+    trades = rows.selectExpr("timestamp as ts", "value % 2 as stock", "100 + value % 9 as price", "value % 5 as shares")
     t = rh.Topology("prices")
     source = t.source(trades, event_time="ts")
     minutes = rh.sliding("3 minutes", every="1 minute")

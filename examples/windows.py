@@ -32,9 +32,8 @@ def topology(spark: SparkSession) -> rh.Topology:
 
 
 if __name__ == "__main__":
-    job = topology(rh.session("clicks"))
-    print(job.explain())
     with tempfile.TemporaryDirectory() as checkpoint:
-        query = job.start(checkpoint)
+        query = topology(rh.session("clicks")).start(checkpoint)
+        print(query.explain())  # how each window is derived
         query.await_epoch(7)  # the first half hour is complete after four epochs
         query.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -146,6 +147,15 @@ def test_a_missing_package_is_told_where_a_field_is_declared(monkeypatch: pytest
     with pytest.raises(SetupError, match=r"rh.ordered_map needs the package sortedcontainers: .*rheostat\[maps\]"):
         ordered_map("bigint", "bigint")
     assert list_of("int").loaded(None) == []
+
+
+def test_a_topology_loads_neither_spark_nor_packages_of_extras() -> None:
+    code = "import rheostat.topology.graph, rheostat.keyed.keys, sys; print([m for m in %r if m in sys.modules])"
+    packages = ("pyspark", "sortedcontainers", "numba")
+    done = subprocess.run(
+        [sys.executable, "-c", code % (packages,)], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"
 
 
 def test_a_timer_of_a_function_over_frames() -> None:

@@ -10,11 +10,16 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Figures:
-    """One run. Latency is from the moment a row is made until its effect is committed, in seconds.
+    """What one run measured.
 
     Attributes:
         rows: rows that have gone through everything.
+        seconds: how long it ran.
+        epochs: how many epochs it ran, over all queries.
         windows: window results written.
+        p50: median latency in seconds, from the moment a row is made until its effect is committed.
+        p99: the latency that 1 % of the rows exceed, in seconds.
+        state_bytes: size of the state at the end.
         windows_per_row: in how many windows a row counts, over all operators.
         shuffles: exchanges per epoch.
     """

@@ -4,14 +4,14 @@ In reading order:
 
 - ``base``: what every aggregate is
 - ``builtin``: exact ones, from count to last
-- ``sketch``: approximate ones of bounded size
+- ``approximate``: approximate ones of bounded size
 - ``own``: one that the user writes
 """
 
+from rheostat.topology.aggregates.approximate import approx_distinct, quantiles, top_k
 from rheostat.topology.aggregates.base import Aggregate, AggregateSite, BoundAggregate
 from rheostat.topology.aggregates.builtin import count, first, last, max, mean, min, stddev, sum, variance
 from rheostat.topology.aggregates.own import own_aggregate
-from rheostat.topology.aggregates.sketch import approx_distinct, quantiles, top_k
 
 __all__ = [
     "Aggregate",
