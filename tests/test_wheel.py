@@ -68,18 +68,15 @@ class Installed:
             for top in {f.parts[0] for f in found.files or () if f.parts[0] not in ("..", "__pycache__")}:
                 (packages / top).symlink_to(str(found.locate_file(top)))
 
-    def run(self, *arguments: str, timeout: float = 300, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run its Python, outside of the checkout."""
-        return self._run([str(self.python), *arguments], timeout, **environment)
-
     def rheostat(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.run("-m", "rheostat.cli", *arguments)
+        """Run its command line, outside of the checkout."""
+        return self._run([str(self.python), "-m", "rheostat.cli", *arguments], 300)
 
     def script(self, text: str, **environment: str) -> str:
         """What a script prints; it must not fail."""
         file = self.folder / "script.py"
         file.write_text(text)
-        done = self.run(str(file), **environment)
+        done = self._run([str(self.python), str(file)], 300, **environment)
         assert done.returncode == 0, done.stderr[-4000:]
         return done.stdout
 
