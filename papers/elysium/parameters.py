@@ -15,8 +15,8 @@ from papers.elysium.cluster import Habits
 from papers.elysium.lab import PEAKS, Lab, everything
 from papers.elysium.loads import Curve
 from rheostat.arrays import Floats
+from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.elysium.configuration import Thresholds
-from rheostat.elastic.elysium.policy import Static
 from rheostat.elastic.elysium.thresholds import Learned, Learning, learn
 from rheostat.workloads import curves
 

@@ -10,8 +10,9 @@ from papers.elysium.comparison import Found
 from papers.elysium.lab import PEAKS, Lab
 from papers.elysium.loads import Curve
 from rheostat.arrays import Floats
+from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.elysium.configuration import Config
-from rheostat.elastic.elysium.policy import OnlyOperators, Static
+from rheostat.elastic.elysium.elysium import OnlyOperators
 from rheostat.workloads import curves
 
 WINDOW = 10

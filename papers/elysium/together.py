@@ -12,8 +12,8 @@ from papers.elysium.lab import PEAKS, Lab, Runs
 from papers.elysium.latency import by_minute, shared
 from papers.elysium.topologies import MOST_NODES
 from rheostat.arrays import Floats
-from rheostat.elastic.elysium.algorithm1 import Bounds
-from rheostat.elastic.elysium.policy import Elysium
+from rheostat.elastic.elysium.config_search import Bounds
+from rheostat.elastic.elysium.elysium import Elysium
 from rheostat.workloads import curves
 
 PRINTED_TOGETHER = {

@@ -56,12 +56,12 @@ class Query:
     @property
     def view(self) -> View:
         """How the query runs, as plain values."""
-        return view_of(self._job.graph, self._job.plan, self._job.control.routing)
+        return view_of(self._job.graph, self._job.plan, self._job.actuator.routing)
 
     @property
     def routing(self) -> dict[str, tuple[int, ...]]:
         """Per component, the slot of every shard in the newest epoch."""
-        return self._job.control.routing
+        return self._job.actuator.routing
 
     def rescale(self, slots: int, component: str | None = None) -> None:
         """Use another number of slots from the next epoch on, without a stop.
@@ -70,7 +70,7 @@ class Query:
             slots: how many, between one and the number of shards.
             component: only in this one; in every component that has keys by default. ``explain`` names them.
         """
-        self._job.control.rescale(slots, component)
+        self._job.loop.inbox.rescale(slots, component)
 
     def rebalance(self, component: str | None = None, threshold: float = THRESHOLD) -> None:
         """Move shards from the most to the least loaded slots at the next epoch (Elasticutor section 3.1).
@@ -78,11 +78,11 @@ class Query:
         Args:
             threshold: how much more than the mean the busiest slot may have.
         """
-        self._job.control.rebalance(threshold, component)
+        self._job.loop.inbox.rebalance(threshold, component)
 
     def reassign(self, component: str, routing: Sequence[int]) -> None:
         """Give every shard of a component a slot of your own choice from the next epoch on."""
-        self._job.control.reassign(component, tuple(routing))
+        self._job.loop.inbox.reassign(component, tuple(routing))
 
     @property
     def is_active(self) -> bool:

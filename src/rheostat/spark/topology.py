@@ -7,6 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from rheostat.durations import micros
+from rheostat.elastic.loop.loop import PolicyLoop
+from rheostat.elastic.model.policy import Policy
+from rheostat.elastic.policies import policy_for_spark
 from rheostat.elastic.routing.balance import rescale
 from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.elastic.routing.table import DEFAULT_SHARDS, check_shards, even_routing
@@ -14,11 +17,12 @@ from rheostat.errors import TopologyError
 from rheostat.planning import compatibility
 from rheostat.planning.physical import PhysicalPlan, plan_physical
 from rheostat.planning.view import View, view_of
-from rheostat.spark.epoch.control import Control
+from rheostat.spark.actuator import SparkActuator
 from rheostat.spark.epoch.epoch import EpochRunner
 from rheostat.spark.epoch.job import Job, Probe
 from rheostat.spark.input.lineage import rewrites, stateful_step
 from rheostat.spark.input.rows import streaming_input
+from rheostat.spark.observer import Observer
 from rheostat.spark.output.sinks import clean_staging
 from rheostat.spark.progress import Progress
 from rheostat.spark.query import Query
@@ -45,8 +49,7 @@ class Topology(Graph):
         trigger: str = "0 seconds",
         retain: int = 10,
         drop: Collection[str] = (),
-        balance: float | None = None,
-        ahead: bool = False,
+        policy: Policy | str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         probe: Probe | None = None,
     ) -> Query:
@@ -62,15 +65,15 @@ class Topology(Graph):
                 ``"available now"`` takes what is there in as many epochs as it needs and ends.
             retain: how many epochs' state to keep, at least 2.
             drop: operators of the checkpoint that are gone for good and whose state may be lost.
-            balance: keep the busiest slot within this multiple of the mean, by moving shards at epoch boundaries
-                (Elasticutor's threshold is 1.2); by default only ``query.rebalance`` moves any.
-            ahead: with ``balance``, count the rows of every shard before an epoch and balance what is about to come,
-                not what came before. Worth its pass over the rows where they are expensive and their keys shift.
+            policy: who moves shards between slots at epoch boundaries: ``"balance"`` keeps the busiest slot within 1.2
+                times the mean, ``rh.policies.Balance(threshold=1.1, ahead=True)`` with values of your own. By default
+                ``"static"``: only ``query.rescale`` and its like move any.
             on_progress: called after every epoch.
             probe: for tests: called with the name of every step of an epoch.
         """
         self.validate()
         check_shards(shards)
+        deciding = policy_for_spark(policy)
         interval = None if trigger == AVAILABLE_NOW else f"{micros(trigger) // 1000} milliseconds"
         sources = [n for n in self.nodes.values() if isinstance(n, Source)]
         owned = Checkpoint.open(checkpoint, shards, retain)
@@ -83,7 +86,9 @@ class Topology(Graph):
             cores = sources[0].frame.sparkSession.sparkContext.defaultParallelism
             loads = {c.name: ShardLoads.of(owned.shards, owned.manifest.loads.get(c.name, ())) for c in plan.components}
             routing = _routing(plan, owned.shards, slots, min(cores, owned.shards), owned.manifest.routing, loads)
-            control = Control(plan.components, routing, loads, balance, ahead)
+            observer = Observer(owned.shards, {n: known.to_pairs() for n, known in loads.items()}, cores)
+            actuator = SparkActuator(routing, [c.name for c in plan.components if c.attributes])
+            loop = PolicyLoop(deciding, actuator.plan, actuator)
             for table in (*plan.tables, *plan.keyed):
                 owned.table_folder(table).create()
             clean_staging(s.sink for s in self.sinks)
@@ -95,7 +100,7 @@ class Topology(Graph):
                     on_progress(progress)
 
             recorded = compatibility.record(self, plan, kept)
-            job = Job(self, plan, owned, recorded, control, note, probe or _undisturbed)
+            job = Job(self, plan, owned, recorded, observer, actuator, loop, note, probe or _undisturbed)
             runner = EpochRunner(job)
             writer = (
                 streaming_input(sources)

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame
 from rheostat.elastic.routing.balance import imbalance
 from rheostat.errors import CheckpointError, RheostatError
 from rheostat.planning.feeds import StreamSql, passes
+from rheostat.spark.actuator import EpochRouting
 from rheostat.spark.epoch.clocks import batch_time, with_clocks
-from rheostat.spark.epoch.control import Turn
 from rheostat.spark.epoch.job import Job
 from rheostat.spark.epoch.level import EpochSetting, EpochState, Level
 from rheostat.spark.input.counts import Counts, Observed, rows_by_shard
@@ -107,7 +107,7 @@ class _Epoch:
         self._observed: dict[str, Observed] = {}
         self._rows = EpochRows(job.graph, batch)
         self._outputs = EpochOutputs(job, epoch, self._rows)
-        self._turn = Turn(job.control.routing)
+        self._turn = EpochRouting(routing=job.actuator.routing)
         self._counted: dict[str, dict[int, int]] = {}
 
     def run(self) -> None:
@@ -126,7 +126,7 @@ class _Epoch:
     def _run(self) -> None:
         job = self._job
         self._prepare()
-        self._turn = job.control.turn(self._epoch, self._counted)
+        self._turn = self._routed()
         before = with_clocks({s.name: self._manifest.watermarks.get(s.name) for s in job.sources}, job.plan.clocks)
         setting = EpochSetting(
             self._epoch,
@@ -156,12 +156,31 @@ class _Epoch:
         self._step("sinks")
         self._commit(counts, after)
 
+    def _routed(self) -> EpochRouting:
+        """One turn of the loop, with what the last epoch measured; then the routing of this epoch is fixed."""
+        job = self._job
+        seen, loads = job.observer.before(self._counted), job.observer.expected(self._counted)
+        turn = job.loop.turn(seen, job.actuator.plan, loads)
+        return job.actuator.begin(self._epoch, turn, loads)
+
+    def _observe(self, counts: Mapping[str, Counts]) -> None:
+        """What this epoch measured, for the turn before the next one."""
+        self._job.observer.observe(
+            self._state.reports,
+            self._counted,
+            self._job.actuator.plan,
+            epoch=self._epoch,
+            time=time.monotonic(),
+            seconds=time.perf_counter() - self._began,
+            rows=sum(c.rows for c in counts.values()),
+        )
+
     def _prepare(self) -> None:
         """Keep the rows in memory if they are read more than once, and count them where they must be."""
         graph, reads = self._job.graph, passes(self._job.plan, 0)
         plain = [s for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)]
         observed = {n: c for n, c in self._job.counters.items() if c.must_observe}
-        ahead = self._job.control.ahead and reads > 0
+        ahead = self._job.loop.control.policy.ahead and reads > 0
         if reads + len(plain) + ahead > 1 or len(self._job.sources) > 1 or reads == 0:
             self._rows.keep()
             self._observed = {name: counter.count(self._rows.stream(name)) for name, counter in observed.items()}
@@ -218,7 +237,7 @@ class _Epoch:
         if (began := self._processing_time()) is not None:
             totals["processing_time"] = began
         totals.update(rows=sum(c.rows for c in counts.values()), results=sum(self._outputs.counts.values()))
-        job.control.observe(self._state.reports, self._counted)
+        self._observe(counts)
         changes = [*self._manifest.changes, *(c.to_json() for c in self._turn.changes)]
         job.checkpoint.commit(
             self._manifest.at(
@@ -229,7 +248,7 @@ class _Epoch:
                 routing=dict(self._turn.routing),
                 tables=self._state.segments,
                 totals=dict(totals),
-                loads={n: loads.to_pairs() for n, loads in job.control.loads.items()},
+                loads={n: loads.to_pairs() for n, loads in job.observer.loads.items()},
                 changes=tuple(changes[-_CHANGES:]),
             )
         )
@@ -258,7 +277,7 @@ class _Epoch:
             steps=self._steps,
             slot_seconds=self._slot_seconds(reports),
             imbalance=self._imbalance(reports),
-            hottest=self._job.control.hottest,
+            hottest=self._job.observer.hottest,
             hot=self._turn.hot,
             changes=self._turn.changes,
             fetched_bytes=sum(r.fetched for r in reports),

@@ -21,7 +21,7 @@ from sklearn.neural_network import MLPRegressor
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 PENALTIES = (1e-6, 1e-4)
 """Weights of the L2 penalty among which cross-validation chooses."""
@@ -138,7 +138,7 @@ def train(
     ((1, 3, 1), 0.25)
     """
     if len(inputs) != len(outputs) or len(inputs) < 4:
-        raise TopologyError(
+        raise ConfigurationError(
             f"{len(inputs)} rows of inputs and {len(outputs)} of outputs: a network needs as many of the one as of the "
             "other, and at least 4; record metrics for longer"
         )
