@@ -83,7 +83,7 @@ def slow_totals(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, 
 
 def _side(side: str, home: Path, slots: int) -> dict[str, Any]:
     spark = rh.session("bench", f"local[{slots}]")
-    options: dict[str, Any] = {"balance": 1.05, "ahead": True} if side == "rheostat" else {}
+    options: dict[str, Any] = {"policy": rh.policies.Balance(threshold=1.05, ahead=True)} if side == "rheostat" else {}
     query = rheostat_totals.start(
         spark, home / "data", home / side, logic=slow_totals, slots=slots, shards=SHARDS, **options
     )

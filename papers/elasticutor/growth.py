@@ -10,7 +10,7 @@ import numpy as np
 from papers.claims import Claim
 from papers.elasticutor.runs import EVEN, EXCHANGE, ExchangeRun, orders
 from papers.side_by_side import Bench
-from rheostat.elastic.elasticutor.policy import subspaces_of
+from rheostat.elastic.elasticutor.elasticutor import subspaces_of
 from rheostat.elastic.loop.loop import Control
 from rheostat.elastic.policies import Elasticutor
 

@@ -14,8 +14,8 @@ from papers.elysium.monitor import batch
 from papers.elysium.testbed import curves
 from papers.elysium.topologies import NODE
 from rheostat.arrays import Floats
-from rheostat.elastic.elysium.algorithm1 import Bounds, compute_config
-from rheostat.elastic.elysium.allocator import Balanced, RoundRobin
+from rheostat.elastic.elysium.allocator import BalancedAllocator, RoundRobinAllocator
+from rheostat.elastic.elysium.config_search import Bounds, compute_config
 from rheostat.elastic.elysium.profiles.profile import Learned, relative_error
 from rheostat.elastic.elysium.profiles.selectivity import Selectivity, selectivities
 
@@ -158,7 +158,7 @@ def _placement(lab: Lab) -> None:
         for topology, peak in PEAKS.items():
             nodes = [
                 compute_config(lab.estimator, {topology: share * peak}, Bounds(8, allocator=allocator)).config.nodes
-                for allocator in (RoundRobin(), Balanced())
+                for allocator in (RoundRobinAllocator(), BalancedAllocator())
             ]
             rows.append((topology, round(share * peak, 1), *nodes))
     lab.of.table("placement", ("topology", "rows per second", "nodes, round robin", "nodes, balanced"), rows)

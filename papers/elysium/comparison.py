@@ -11,8 +11,10 @@ from papers.claims import Claim
 from papers.elysium.assessments import Setting
 from papers.elysium.lab import PEAKS, Lab, Runs, everything
 from papers.elysium.readings import joint_readings, restart_times
+from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.elysium.configuration import Config
-from rheostat.elastic.elysium.policy import OnlyNodes, OnlyOperators, Policy, Static
+from rheostat.elastic.elysium.elysium import OnlyNodes, OnlyOperators
+from rheostat.elastic.model.policy import Policy
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,15 @@ from papers.elysium.monitor import load_readings
 from papers.elysium.profiling import learn, record, with_forecasts
 from papers.elysium.topologies import MOST_NODES, T1_PEAK, T2_PEAK, Model, rolling_top_words, sentiment
 from papers.run import Run
-from rheostat.elastic.elysium.algorithm1 import Bounds, compute_config
+from rheostat.elastic.elysium.config_search import Bounds, compute_config
 from rheostat.elastic.elysium.configuration import Config, Thresholds
+from rheostat.elastic.elysium.elysium import Elysium
 from rheostat.elastic.elysium.estimator import Estimator
 from rheostat.elastic.elysium.forecasts.network import PaperNetwork
 from rheostat.elastic.elysium.forecasts.series import Forecaster
 from rheostat.elastic.elysium.joint_scaling import JointScaling
-from rheostat.elastic.elysium.policy import Elysium, Policy
 from rheostat.elastic.elysium.profiles.samples import Uses
+from rheostat.elastic.model.policy import Policy
 from rheostat.workloads.load_traces import Loads, loads
 
 PEAKS = {"T1": T1_PEAK, "T2": T2_PEAK}

@@ -16,8 +16,8 @@ from papers.elysium.lab import PEAKS, Lab, everything
 from papers.elysium.loads import Curve
 from papers.elysium.testbed import curves
 from rheostat.arrays import Floats
+from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.elysium.configuration import Thresholds
-from rheostat.elastic.elysium.policy import Static
 from rheostat.elastic.elysium.thresholds import Learned, Learning, learn
 
 REWARDS = {0.60: 0.53, 0.65: 0.57, 0.70: 0.62, 0.75: 0.66, 0.80: 0.71, 0.85: 0.65, 0.90: 0.43}

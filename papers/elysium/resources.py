@@ -12,8 +12,8 @@ from papers.elysium.lab import PEAKS, Lab
 from papers.elysium.metric_store import BANDWIDTH, MEMORY, MetricStore
 from papers.elysium.monitor import batch
 from papers.elysium.topologies import NODE
-from rheostat.elastic.elysium.algorithm1 import Bounds, compute_config
-from rheostat.elastic.elysium.allocator import RoundRobin
+from rheostat.elastic.elysium.allocator import RoundRobinAllocator
+from rheostat.elastic.elysium.config_search import Bounds, compute_config
 from rheostat.elastic.elysium.configuration import Config, NodeType
 from rheostat.elastic.elysium.estimator import Estimator
 
@@ -81,7 +81,7 @@ def _estimates(lab: Lab, estimator: Estimator) -> Claim:
             load = share * peak
             config = replace(lab.first({topology: load}), nodes=3)
             real = _measured(lab, topology, config, load)
-            allocation = RoundRobin().allocate(config.parallelism, config.nodes, {})
+            allocation = RoundRobinAllocator().allocate(config.parallelism, config.nodes, {})
             for resource, share_used, capacity, used in (
                 (MEMORY, estimator.node_memory(allocation, {topology: load}), MACHINE.memory, real.memory),
                 (BANDWIDTH, estimator.node_bandwidth(allocation, {topology: load}), MACHINE.bandwidth, real.bandwidth),

@@ -11,8 +11,9 @@ from papers.elysium.lab import PEAKS, Lab
 from papers.elysium.loads import Curve
 from papers.elysium.testbed import curves
 from rheostat.arrays import Floats
+from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.elysium.configuration import Config
-from rheostat.elastic.elysium.policy import OnlyOperators, Static
+from rheostat.elastic.elysium.elysium import OnlyOperators
 
 WINDOW = 10
 

@@ -13,8 +13,8 @@ from papers.elysium.latency import by_minute, shared
 from papers.elysium.testbed import curves
 from papers.elysium.topologies import MOST_NODES
 from rheostat.arrays import Floats
-from rheostat.elastic.elysium.algorithm1 import Bounds
-from rheostat.elastic.elysium.policy import Elysium
+from rheostat.elastic.elysium.config_search import Bounds
+from rheostat.elastic.elysium.elysium import Elysium
 
 PRINTED_TOGETHER = {
     "fig12abc": ("T1 step, T2 stair", (0.80, 17)),

@@ -10,8 +10,8 @@ import numpy as np
 
 from papers.streamswitch.rivals import PublishedDrs, PublishedDrsLb
 from rheostat.arrays import Floats
-from rheostat.elastic.loop.treatment import Waits
 from rheostat.elastic.model.plan import Action
+from rheostat.elastic.model.policy import Waits
 from rheostat.elastic.policies import Drs, DrsLb, Static, StreamSwitch
 from rheostat.elastic.streamswitch.diagnosis import Limits
 from rheostat.simulate.trace import Trace

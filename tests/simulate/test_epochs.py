@@ -11,7 +11,7 @@ from rheostat.elastic.elasticutor.shard_rates import Measured
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.queueing import epoch_latency, epoch_seconds
 from rheostat.elastic.policies import Static
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Job, Operator
@@ -293,13 +293,13 @@ def test_the_plan_is_that_of_the_next_epoch() -> None:
 def test_a_plan_that_cannot_be_is_refused() -> None:
     running = epochs()
     for plan in (slots_of(0), slots_of(*[0] * 7, 1, nodes=[0, -1]), slots_of(*[0] * 8, nodes=[3])):
-        with pytest.raises(TopologyError):
+        with pytest.raises(ConfigurationError):
             running.apply(Plan({"work": plan}, 1))
     assert running.plan.operators["work"].slots == 2
 
 
 def test_a_plan_to_begin_with_is_checked() -> None:
-    with pytest.raises(TopologyError):
+    with pytest.raises(ConfigurationError):
         epochs(plan=slots_of(*[0] * 7, 1, nodes=[0, -1]))
 
 
@@ -314,11 +314,11 @@ def test_operators_that_a_plan_does_not_name_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("given", [{"overhead": 0.0}, {"overhead": -1.0}, {"task": -0.1}, {"overhead": float("nan")}])
 def test_an_epoch_that_takes_no_time_is_refused(given: dict[str, float]) -> None:
-    with pytest.raises(TopologyError, match="an epoch takes some time"):
+    with pytest.raises(ConfigurationError, match="an epoch takes some time"):
         epochs(**given)  # type: ignore[arg-type]
 
 
 def test_a_workload_with_other_shards_is_refused() -> None:
     plan = Plan({"work": OperatorPlan.even(4, 2)}, 1)
-    with pytest.raises(TopologyError, match="4 shards, but the workload has 3"):
+    with pytest.raises(ConfigurationError, match="4 shards, but the workload has 3"):
         Epochs(Job((Operator("work", 4, 1e-4),)), Cluster(1, 4), Constant(1.0, [1.0] * 3), plan)

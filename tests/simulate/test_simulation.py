@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from rheostat.elastic.loop.treatment import Waits
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Proposal, Revision
-from rheostat.elastic.model.policy import Pause
+from rheostat.elastic.model.policy import Pause, Waits
 from rheostat.elastic.policies import Drs, Static, StreamSwitch
 from rheostat.simulate.continuous.engine import Continuous, Interval
 from rheostat.simulate.epochs import Epochs
@@ -29,6 +28,8 @@ class Watching:
     name: str = "watching"
     pause: Pause = Pause.SHARD
     waits: Waits = Waits(rest=0.0, calm=0.0)
+    on_spark: bool = False
+    ahead: bool = False
     seen: list[Observation] = field(default_factory=list)
 
     def begin(self, plan: Plan) -> int:

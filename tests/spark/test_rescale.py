@@ -113,7 +113,7 @@ def test_a_busy_slot_gives_shards_away_and_the_checkpoint_remembers_why(spark: S
     rows.process("running", spend, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(
         rh.sinks.parquet(str(tmp_path / "running"))
     )
-    query = run(t, tmp_path / "checkpoint", slots=3, shards=64, balance=1.2)
+    query = run(t, tmp_path / "checkpoint", slots=3, shards=64, policy="balance")
     assert same(result(tmp_path, "running"), expected_running(given_batches))
     changes = [c for p in query.progress for c in p.changes]
     assert changes[0].imbalance[0] == pytest.approx(3.0)
@@ -141,7 +141,7 @@ def test_a_key_that_no_placement_helps_is_named(spark: SparkSession, tmp_path: P
     t = rh.Topology("hot")
     rows = t.source(given_batches.stream(spark, tmp_path / "in"), event_time="ts")
     rows.process("running", spend, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(rh.sinks.memory())
-    query = run(t, tmp_path / "checkpoint", slots=4, shards=64, balance=1.2)
+    query = run(t, tmp_path / "checkpoint", slots=4, shards=64, policy="balance")
     last = query.progress[-1]
     assert last.hottest["by key"][0] == "key='hot'"
     assert last.hottest["by key"][1] > 0.5
@@ -154,11 +154,13 @@ def test_wishes_that_cannot_be_met(spark: SparkSession, tmp_path: Path) -> None:
     query = topology(spark, tmp_path).start(str(tmp_path / "checkpoint"), shards=16)
     try:
         for slots in (0, -1, 17):
-            with pytest.raises(rh.TopologyError, match=f"slots={slots}: a component has between 1 and 16 slots"):
+            with pytest.raises(rh.ConfigurationError, match=f"slots={slots}: a component has between 1 and 16 slots"):
                 query.rescale(slots)
-        with pytest.raises(rh.TopologyError, match="no component 'by nobody' can be routed anew; there are by key"):
+        with pytest.raises(
+            rh.ConfigurationError, match="no component 'by nobody' can be routed anew; there are by key"
+        ):
             query.rescale(2, component="by nobody")
-        with pytest.raises(rh.TopologyError, match=r"threshold=0\.5"):
+        with pytest.raises(rh.ConfigurationError, match=r"threshold=0\.5"):
             query.rebalance(threshold=0.5)
     finally:
         query.stop()

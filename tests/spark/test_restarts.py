@@ -50,9 +50,9 @@ def test_a_run_in_pieces_gives_what_one_run_gives_whatever_the_slots(spark: Spar
 
 def test_slots_and_shards_must_fit(spark: SparkSession, tmp_path: Path) -> None:
     BATCHES.write(tmp_path / "in")
-    with pytest.raises(rh.TopologyError, match="slots=17: a component has between 1 and 16 slots"):
+    with pytest.raises(rh.ConfigurationError, match="slots=17: a component has between 1 and 16 slots"):
         run(topology(spark, tmp_path), tmp_path / "checkpoint", slots=17, shards=16)
-    with pytest.raises(rh.TopologyError, match="shards=0"):
+    with pytest.raises(rh.ConfigurationError, match="shards=0"):
         run(topology(spark, tmp_path), tmp_path / "other", shards=0)
     # What failed to start holds nothing.
     run(topology(spark, tmp_path), tmp_path / "checkpoint", slots=16, shards=16)

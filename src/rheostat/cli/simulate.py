@@ -9,14 +9,12 @@ import typer
 
 from rheostat import extras
 from rheostat.cli.options import Json
-
-POLICY_NAMES = ("static", "resource-centric", "elasticutor", "naive-ec", "streamswitch", "drs", "drs-lb")
-"""Those of ``rheostat.elastic.policies``, which takes long to load."""
+from rheostat.elastic.policies import POLICIES
 
 
 def simulate(
     scenario: Annotated[Path, typer.Argument(help="A TOML file; see scenarios/.", exists=True, dir_okay=False)],
-    policy: Annotated[str | None, typer.Option(help=f"Instead of the file's: {', '.join(POLICY_NAMES)}.")] = None,
+    policy: Annotated[str | None, typer.Option(help=f"Instead of the file's: {', '.join(POLICIES)}.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Simulate so many seconds.", min=0.1)] = None,
     seed: Annotated[int | None, typer.Option(help="Everything random follows from it.", min=0)] = None,
     plot: Annotated[Path | None, typer.Option(help="Where the figure goes: .svg or .png.")] = None,

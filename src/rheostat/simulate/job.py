@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 GIGABIT = 125e6
 """Bytes per second of the papers' networks."""
@@ -42,14 +42,14 @@ class Operator:
 
     def __post_init__(self) -> None:
         if self.shards < 1 or not 0 < self.cost < np.inf or self.variability not in (0.0, 1.0):
-            raise TopologyError(
+            raise ConfigurationError(
                 f"operator {self.name!r}: shards={self.shards}, cost={self.cost}, variability={self.variability}; it "
                 "needs a shard or more, a cost above 0 seconds, and a variability of 0 or 1"
             )
         if not (self.row_bytes >= 0 and self.out_bytes >= 0 and self.state_bytes >= 0 and self.selectivity >= 0):
-            raise TopologyError(f"operator {self.name!r}: bytes and selectivity cannot be negative")
+            raise ConfigurationError(f"operator {self.name!r}: bytes and selectivity cannot be negative")
         if self.weights is not None and (len(self.weights) != self.shards or not self.weights.sum() > 0):
-            raise TopologyError(f"operator {self.name!r}: weights gives a weight for each of {self.shards} shards")
+            raise ConfigurationError(f"operator {self.name!r}: weights gives a weight for each of {self.shards} shards")
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,13 @@ class Job:
         for place, operator in enumerate(self.operators):
             unknown = set(operator.inputs) - seen
             if operator.name in seen or unknown or (place == 0) != (not operator.inputs):
-                raise TopologyError(
+                raise ConfigurationError(
                     f"operator {operator.name!r}: names differ, the first operator has no inputs, and the others come "
                     f"after theirs{f'; {sorted(unknown)} do not' if unknown else ''}"
                 )
             seen.add(operator.name)
         if not self.operators:
-            raise TopologyError("a job has at least one operator")
+            raise ConfigurationError("a job has at least one operator")
 
     def edges(self) -> list[tuple[int, int]]:
         """Places of the operators that send and take."""
@@ -97,9 +97,11 @@ class Cluster:
 
     def __post_init__(self) -> None:
         if self.nodes < 1 or self.cores < 1 or not self.bandwidth > 0 or any(not s > 0 for s in self.speeds):
-            raise TopologyError(f"{self}: a cluster has nodes, cores, bandwidth and speeds above 0")
+            raise ConfigurationError(f"{self}: a cluster has nodes, cores, bandwidth and speeds above 0")
         if len(self.speeds) > self.nodes:
-            raise TopologyError(f"{len(self.speeds)} speeds for {self.nodes} nodes: write one for each node at most")
+            raise ConfigurationError(
+                f"{len(self.speeds)} speeds for {self.nodes} nodes: write one for each node at most"
+            )
 
     @property
     def total(self) -> int:
@@ -137,10 +139,10 @@ class Costs:
     def __post_init__(self) -> None:
         for name in ("shard_sync", "operator_sync", "pair_sync", "start", "buffer"):
             if not 0 <= getattr(self, name) < np.inf:
-                raise TopologyError(f"{name} = {getattr(self, name)}: give a finite number of seconds, 0 or more")
+                raise ConfigurationError(f"{name} = {getattr(self, name)}: give a finite number of seconds, 0 or more")
         for name in ("upstream", "queue", "hold"):
             if not getattr(self, name) >= 1:
-                raise TopologyError(f"{name} = {getattr(self, name)}: give a whole number, 1 or more")
+                raise ConfigurationError(f"{name} = {getattr(self, name)}: give a whole number, 1 or more")
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class Timing:
 
     def __post_init__(self) -> None:
         if not 0 < self.tick <= self.interval < np.inf:
-            raise TopologyError(f"{self}: a tick is above 0 seconds and not longer than the interval")
+            raise ConfigurationError(f"{self}: a tick is above 0 seconds and not longer than the interval")
 
     @property
     def ticks(self) -> int:

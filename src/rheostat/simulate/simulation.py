@@ -14,7 +14,7 @@ from rheostat.elastic.loop.loop import Control, carry_out, turn
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan
 from rheostat.elastic.model.policy import Policy
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.simulate.continuous.engine import Interval
 from rheostat.simulate.continuous.records import BINS
 from rheostat.simulate.job import Cluster, Job
@@ -65,7 +65,9 @@ class Bound:
         given = {"seconds": self.seconds, "window": self.window, **whole, **self.operators}
         for name, value in given.items():
             if not 0 < value < np.inf:
-                raise TopologyError(f"{name} = {value}: a bound and its window are a finite number of seconds above 0")
+                raise ConfigurationError(
+                    f"{name} = {value}: a bound and its window are a finite number of seconds above 0"
+                )
 
 
 @dataclass
@@ -97,7 +99,9 @@ class Simulation:
 
     def __post_init__(self) -> None:
         if self.every < 1:
-            raise TopologyError(f"every = {self.every}: a policy is asked every interval, or every second, third, ...")
+            raise ConfigurationError(
+                f"every = {self.every}: a policy is asked every interval, or every second, third, ..."
+            )
 
     def run(self, seconds: float, watch: Callable[[Interval], None] = lambda _: None) -> Trace:
         """Simulate so many seconds; ``watch`` sees every interval."""
@@ -148,8 +152,9 @@ def combined(seen: Sequence[Observation]) -> Observation:
         useful = np.zeros(max(len(p.useful) for p in parts))
         for p in parts:
             useful[: len(p.useful)] += p.useful
+        work = sum((p.work for p in parts), np.zeros(len(part.work)))
         traffic = sum((o.operators[name].traffic * o.seconds for o in seen), np.zeros(len(part.traffic))) / seconds
-        operators[name] = replace(part, useful=useful, traffic=traffic)
+        operators[name] = replace(part, useful=useful, traffic=traffic, work=work)
     external = sum(o.external * o.seconds for o in seen) / seconds
     wanted = sum(o.wanted * o.seconds for o in seen) / seconds
     return replace(last, seconds=seconds, operators=operators, external=external, wanted=wanted)

@@ -88,7 +88,7 @@ class Query:
         >>> [component.name for component in query.view.components]
         ['by area']
         """
-        return view_of(self._job.graph, self._job.plan, self._job.control.routing)
+        return view_of(self._job.graph, self._job.plan, self._job.actuator.routing)
 
     @property
     def routing(self) -> dict[str, tuple[int, ...]]:
@@ -97,7 +97,7 @@ class Query:
         >>> len(query.routing["by area"])
         256
         """
-        return self._job.control.routing
+        return self._job.actuator.routing
 
     def rescale(self, slots: int, component: str | None = None) -> None:
         """Use another number of slots from the next epoch on, without a stop.
@@ -108,7 +108,7 @@ class Query:
 
         >>> query.rescale(slots=4)
         """
-        self._job.control.rescale(slots, component)
+        self._job.loop.inbox.rescale(slots, component)
 
     def rebalance(self, component: str | None = None, threshold: float = THRESHOLD) -> None:
         """Move shards from the most to the least loaded slots at the next epoch (Elasticutor section 3.1).
@@ -119,7 +119,7 @@ class Query:
 
         >>> query.rebalance(threshold=1.5)
         """
-        self._job.control.rebalance(threshold, component)
+        self._job.loop.inbox.rebalance(threshold, component)
 
     def reassign(self, component: str, routing: Sequence[int]) -> None:
         """Give every shard of a component a slot of your own choice from the next epoch on.
@@ -130,7 +130,7 @@ class Query:
 
         >>> query.reassign("by area", [shard % 3 for shard in range(256)])
         """
-        self._job.control.reassign(component, tuple(routing))
+        self._job.loop.inbox.reassign(component, tuple(routing))
 
     @property
     def is_active(self) -> bool:

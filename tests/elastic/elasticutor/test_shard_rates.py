@@ -21,7 +21,9 @@ def seen(arrived: Any, completed: Any = None, useful: Any = (0.5, 0.2), **more: 
     arrived = np.array(arrived, dtype=np.float64)
     completed = arrived if completed is None else np.array(completed, dtype=np.float64)
     given = {"latency": np.zeros(4), "traffic": np.zeros(4), "state": np.zeros(4), **more}
-    return OperatorObservation(OperatorPlan.even(4, 2), arrived, completed, np.array(useful), **given)
+    return OperatorObservation(
+        plan=OperatorPlan.even(4, 2), arrived=arrived, completed=completed, useful=np.array(useful), **given
+    )
 
 
 def steadily(steps: int, rates: Any = RATES, seconds: float = 1.0) -> Measured:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.elysium.thresholds import Learning, _followed, learn
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 THRESHOLDS = (0.60, 0.65, 0.70, 0.75, 0.80, 0.85, 0.90)
 PAPER = dict(zip(THRESHOLDS, (0.53, 0.57, 0.62, 0.66, 0.71, 0.65, 0.43), strict=True))
@@ -60,5 +60,5 @@ def test_what_it_learns_follows_from_the_seed() -> None:
 
 
 def test_a_single_threshold_is_no_choice() -> None:
-    with pytest.raises(TopologyError, match="at least two"):
+    with pytest.raises(ConfigurationError, match="at least two"):
         learn((0.5,), lambda t, _: 0.0)

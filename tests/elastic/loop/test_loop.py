@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from rheostat.elastic.loop.loop import Control, RequestError, carry_out, notify_failed, notify_slot_failed, turn
-from rheostat.elastic.loop.treatment import Waits
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Proposal, Revision
-from rheostat.elastic.model.policy import Pause
+from rheostat.elastic.model.policy import Pause, Waits
 
 SHARDS = 4
 
@@ -39,6 +38,8 @@ class Scripted:
     waits: Waits = Waits(rest=0.0, calm=0.0)
     name: str = "scripted"
     pause: Pause = Pause.NONE
+    on_spark: bool = False
+    ahead: bool = False
     asked: list[int] = field(default_factory=list)
 
     def begin(self, plan: Plan) -> int:
@@ -53,7 +54,7 @@ class Scripted:
 
 
 def observed(time: float) -> Observation:
-    return Observation(time, 1.0, {}, np.array([4, 4]), 0.0)
+    return Observation(time=time, seconds=1.0, operators={}, cores=np.array([4, 4]), external=0.0)
 
 
 def routings(request: Plan | None) -> dict[str, list[int]] | None:

@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.arrays import Floats, Ints
-from rheostat.elastic.elasticutor.algorithm1 import reassigned
 from rheostat.elastic.elasticutor.allocation import Allocation, allocate, share
 from rheostat.elastic.elasticutor.core_market import settle
 from rheostat.elastic.elasticutor.core_trades import Board
 from rheostat.elastic.elasticutor.cores import Cores, clean, fill, migration, sums, whole
+from rheostat.elastic.elasticutor.printed_placement import reassigned
 
-THRESHOLD = 512 * 1024.0
+LOCALITY = 512 * 1024.0
 """Bytes per second and core above which an executor stays at home: the paper's value."""
 
 HORIZON = 30.0
@@ -85,7 +85,7 @@ def schedule(
     current: Cores,
     bound: float,
     external: float | None = None,
-    threshold: float = THRESHOLD,
+    threshold: float = LOCALITY,
     horizon: float = HORIZON,
 ) -> Decision:
     """One scheduling decision: cores for every executor by the queueing model, then a place for each core.
@@ -117,7 +117,7 @@ def place(
     current: Cores,
     state: npt.ArrayLike,
     traffic: npt.ArrayLike,
-    threshold: float = THRESHOLD,
+    threshold: float = LOCALITY,
     horizon: float = HORIZON,
 ) -> Placement:
     """Algorithm 1: the wanted cores for every executor, with little state moved and busy executors at home.
@@ -151,7 +151,7 @@ def place_as_printed(
     current: Cores,
     state: npt.ArrayLike,
     traffic: npt.ArrayLike,
-    threshold: float = THRESHOLD,
+    threshold: float = LOCALITY,
 ) -> Placement:
     """Algorithm 1 with nothing added: who has remote cores keeps them, and the threshold is doubled for everybody.
 
@@ -200,7 +200,7 @@ def place_naively(
         np.r_[stay.node, free[: len(takers)]],
         np.r_[stay.cores, ones],
     )
-    return case.outcome(Cores.summed(*columns), THRESHOLD)
+    return case.outcome(Cores.summed(*columns), LOCALITY)
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class _Case:
 
 def _limited(threshold: float) -> float:
     """The threshold; without a lower limit, doubling it would never get anywhere."""
-    return THRESHOLD if math.isnan(threshold) else max(threshold, 1.0)
+    return LOCALITY if math.isnan(threshold) else max(threshold, 1.0)
 
 
 def _kept(current: Cores, nodes: Ints, homes: Ints, intensity: Floats) -> Cores:

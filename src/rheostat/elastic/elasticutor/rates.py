@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rheostat.arrays import Floats, Ints
-from rheostat.elastic.elasticutor.shard_rates import WEIGHT, Measured
+from rheostat.elastic.elasticutor.shard_rates import Measured
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan
+from rheostat.elastic.model.smoothing import RATE_WEIGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class Rates:
         operators = {name: Measured.nothing(len(p.routing)) for name, p in plan.operators.items()}
         return cls(operators, np.zeros(0, dtype=np.int64))
 
-    def after(self, observation: Observation, every: float = 0.0, weight: float = WEIGHT) -> Rates:
+    def after(self, observation: Observation, every: float = 0.0, weight: float = RATE_WEIGHT) -> Rates:
         """After one more interval.
 
         Args:
@@ -52,7 +53,8 @@ class Rates:
 
         >>> rates = Rates({}, np.zeros(0, dtype=np.int64))
         >>> for time in (599.9, 600.2, float("nan"), 659.9, 660.3):
-        ...     rates = rates.after(Observation(time, 0.3, {}, np.array([8]), 100.0), every=600.0)
+        ...     seen = Observation(time=time, seconds=0.3, operators={}, cores=np.array([8]), external=100.0)
+        ...     rates = rates.after(seen, every=600.0)
         ...     print(rates.due, end=" ")
         False True True True False
         """

@@ -9,9 +9,7 @@ import numpy as np
 from rheostat.arrays import Flags, Floats, Ints
 from rheostat.elastic.model.observation import OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan
-
-WEIGHT = 0.5
-"""Share of the newest interval in the means: half, so that a shift of keys is seen after one interval or two."""
+from rheostat.elastic.model.smoothing import RATE_WEIGHT, blend
 
 _SHIFT = 1.5
 """Times what chance explains, from which on a difference between two intervals is a shift."""
@@ -64,7 +62,7 @@ class Measured:
         return cls(zeros, zeros, np.nan, zeros, zeros, zeros, zeros)
 
     def after(
-        self, seen: OperatorObservation, seconds: float, stretch: float = 1.0, weight: float = WEIGHT
+        self, seen: OperatorObservation, seconds: float, stretch: float = 1.0, weight: float = RATE_WEIGHT
     ) -> Measured:
         """After one more interval. Counters that are missing or absurd leave their shard as it was.
 
@@ -75,8 +73,9 @@ class Measured:
             stretch: how much more would have arrived without back-pressure. The more, the less is known of what: an
                 interval in which the source was stopped most of the time counts little.
 
-        >>> plan, zeros = OperatorPlan.even(2, 1), np.zeros(2)
-        >>> seen = OperatorObservation(plan, np.array([8.0, 2.0]), np.array([5.0, 1.0]), np.array([0.6]), *[zeros] * 3)
+        >>> plan = OperatorPlan.even(2, 1)
+        >>> seen = OperatorObservation(
+        ...     plan=plan, arrived=np.array([8.0, 2.0]), completed=np.array([5.0, 1.0]), useful=np.array([0.6]))
         >>> found = Measured.nothing(2).after(seen, seconds=2.0)
         >>> found.arrival.tolist(), found.backlog.tolist(), found.service
         ([4.0, 1.0], [3.0, 1.0], 10.0)
@@ -97,7 +96,7 @@ class Measured:
             share = 1.0
         else:
             share = weight * min(1.0, (_STOPPED / max(stretch, 1.0)) ** 2)
-        arrival = (1 - share) * self.arrival + share * new
+        arrival = blend(self.arrival, new, share)
         arrived, completed = came, went
         if not whole:
             arrival = np.where(fine, arrival, self.arrival)
@@ -106,8 +105,8 @@ class Measured:
             arrival,
             np.clip(arrived - completed, 0.0, None),
             self._served(seen, done, fine, share),
-            (1 - share) * self.traffic + share * _finite(seen.traffic),
-            _finite(seen.state),
+            blend(self.traffic, _known(seen.traffic, self.traffic), share),
+            _known(seen.state, self.state),
             arrived,
             completed,
             self.intervals + int(whole or fine.any()),
@@ -137,7 +136,7 @@ class Measured:
         rows, time = float(done.sum()), float(useful.sum())
         if not (rows > 0 and time > 0 and rows / time < 1e12):
             return self.service
-        return rows / time if np.isnan(self.service) else (1 - share) * self.service + share * (rows / time)
+        return rows / time if np.isnan(self.service) else blend(self.service, rows / time, share)
 
     def demand(self, waiting: float = 0.0) -> Floats:
         """Rows per second that every shard needs served, so that what waits is worked off soon.
@@ -182,6 +181,11 @@ def shifted(counts: Floats, before: Floats, intervals: float) -> bool:
     old = before / total
     chance = np.sqrt(2 * old * (1 + 1 / max(intervals, 1.0)) / (np.pi * rows)).sum() / 2
     return bool(np.abs(counts / rows - old).sum() / 2 > _SHIFT * chance + 0.01)
+
+
+def _known(values: Floats, before: Floats) -> Floats:
+    """Values by shard as far as they are numbers; those of before if none were measured."""
+    return _finite(values) if len(values) == len(before) else before
 
 
 def _finite(values: Floats) -> Floats:

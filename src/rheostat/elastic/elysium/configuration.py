@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 Parallelism = Mapping[str, Mapping[str, int]]
 """Slots by topology and operator."""
@@ -29,7 +29,7 @@ class Thresholds:
 
     def __post_init__(self) -> None:
         if not (0 <= self.core_min < self.core_max and 0 <= self.cpu_min < self.cpu_max):
-            raise TopologyError(
+            raise ConfigurationError(
                 f"thresholds must be in order: core {self.core_min} < {self.core_max}, cpu {self.cpu_min} < "
                 f"{self.cpu_max}"
             )
@@ -78,12 +78,13 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Decision:
-    """A configuration, and why.
+class ChosenConfig:
+    """A configuration that was decided on, and why.
 
     Attributes:
+        config: slots and nodes.
         loads: rows per second that it was chosen for, by topology.
-        feasible: whether nothing is expected to be in stress; if not, it is the best there is within the bounds.
+        feasible: True if nothing is expected to be in stress; if not, it is the best there is within the bounds.
         reasons: in words and numbers.
     """
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 MOVES = (-1, 0, 1)
 """What may be done: one threshold down, none, one up."""
@@ -71,7 +71,7 @@ def learn(
     """
     learning = learning or Learning()
     if len(thresholds) < 2 or learning.steps < 1:
-        raise TopologyError("Q-learning needs at least two thresholds to choose from and one step")
+        raise ConfigurationError("Q-learning needs at least two thresholds to choose from and one step")
     rng = np.random.default_rng(learning.seed)
     count = len(thresholds)
     q, tried = np.zeros((count, len(MOVES))), np.zeros((count, len(MOVES)))

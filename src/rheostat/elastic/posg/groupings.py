@@ -17,7 +17,7 @@ from rheostat.elastic.posg.estimates import Estimates
 from rheostat.elastic.posg.exchanges import evened
 from rheostat.elastic.posg.hashing import Items, Multipliers, column, items_of
 from rheostat.elastic.posg.sketch import Costs
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.jit import compiled
 
 Slots = npt.NDArray[np.int64]
@@ -80,7 +80,7 @@ class FullKnowledge:
         which = items_of(items)
         costs = np.require(self.cost(which), np.float64, ["C", "W"])
         if costs.shape != (len(which), len(self.loads)):
-            raise TopologyError(f"costs of {len(which)} items and {len(self.loads)} slots are not {costs.shape}")
+            raise ConfigurationError(f"costs of {len(which)} items and {len(self.loads)} slots are not {costs.shape}")
         loads = self.loads.copy()
         return _least_known(costs, loads), replace(self, loads=loads)
 
@@ -152,7 +152,7 @@ class LptGrouping(Greedy):
 
 def _check_slots(slots: int) -> int:
     if slots < 1:
-        raise TopologyError(f"a grouping needs one slot or more, not {slots}")
+        raise ConfigurationError(f"a grouping needs one slot or more, not {slots}")
     return slots
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from rheostat.elastic.posg.hashing import items_of
 from rheostat.elastic.posg.messages import SketchReport, SyncReply, SyncRequest
 from rheostat.elastic.posg.sketch import Costs, CostSketch
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 WINDOW = 1024
 """Tuples between two looks at the sketch: the paper's N."""
@@ -64,7 +64,7 @@ class Instance:
 
     def __post_init__(self) -> None:
         if self.slot < 0 or self.window < 1 or not self.tolerance >= 0:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"slot={self.slot}, window={self.window}, tolerance={self.tolerance}: a slot has a number from 0, "
                 "looks after one tuple or more, and tolerates a change of 0 or more"
             )
@@ -101,7 +101,7 @@ class Instance:
                 authors' published implementation, idle time counts like work.
         """
         if request.slot != self.slot:
-            raise TopologyError(f"slot {self.slot} was handed a request for slot {request.slot}")
+            raise ConfigurationError(f"slot {self.slot} was handed a request for slot {request.slot}")
         done = self.seconds if now is None else now
         return SyncReply(self.slot, request.epoch, done - request.estimate)
 

@@ -22,7 +22,7 @@ from rheostat.elastic.posg.estimates import Estimates
 from rheostat.elastic.posg.groupings import Greedy, LptGrouping, RoundRobin, Slots
 from rheostat.elastic.posg.hashing import items_of
 from rheostat.elastic.posg.messages import SketchReport, SyncReply, SyncRequest
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 REPLY_LIMIT = 60.0
 """Seconds that replies are waited for. A reply comes after the queue of its slot, so queues must be shorter."""
@@ -115,7 +115,7 @@ class Posg:
 
     def __post_init__(self) -> None:
         if self.slots < 1 or self.resync < 0 or not (self.reply_limit > 0 and self.report_limit > 0):
-            raise TopologyError(
+            raise ConfigurationError(
                 f"slots={self.slots}, resync={self.resync}, reply_limit={self.reply_limit}, "
                 f"report_limit={self.report_limit}: a scheduler needs one slot or more, a number of tuples of 0 or "
                 "more, and limits of more than 0 seconds"
@@ -160,7 +160,7 @@ class Posg:
     def receive(self, message: SketchReport | SyncReply, now: float) -> Posg:
         """After a message from a slot."""
         if not 0 <= message.slot < self.slots:
-            raise TopologyError(f"there is no slot {message.slot} among {self.slots}")
+            raise ConfigurationError(f"there is no slot {message.slot} among {self.slots}")
         state = self.tick(now)
         if isinstance(message, SyncReply):
             return state._replied(message)
@@ -213,7 +213,7 @@ class Posg:
     def _replied(self, reply: SyncReply) -> Posg:
         """After a reply; one of another epoch, or a second one, says nothing (figure 3, D and E)."""
         if not math.isfinite(reply.difference):
-            raise TopologyError(f"slot {reply.slot} replied with a difference of {reply.difference} seconds")
+            raise ConfigurationError(f"slot {reply.slot} replied with a difference of {reply.difference} seconds")
         if reply.epoch != self.epoch or reply.slot >= self.sent or reply.slot in self.replies:
             return self
         state = replace(self, replies={**self.replies, reply.slot: reply.difference})

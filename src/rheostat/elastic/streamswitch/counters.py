@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.elastic.model.smoothing import EWMA_WEIGHT
 from rheostat.jit import compiled
-
-EWMA_WEIGHT = 1 / 8
-"""Share of a new service rate in the mean, as TCP smooths round trips (section 4.2)."""
 
 EXACT = 2.0**53
 """Above it floats cannot count by ones, and no counter of rows gets there."""

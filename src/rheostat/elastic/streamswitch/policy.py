@@ -14,10 +14,9 @@ import numpy as np
 from rheostat.arrays import Ints
 from rheostat.elastic.baselines.drs import drs, drs_lb
 from rheostat.elastic.loop.evacuation import NOBODY, evacuate
-from rheostat.elastic.loop.treatment import Waits
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision
-from rheostat.elastic.model.policy import Pause
+from rheostat.elastic.model.policy import Pause, Waits
 from rheostat.elastic.streamswitch.diagnose import diagnose
 from rheostat.elastic.streamswitch.diagnosis import Diagnosis, Limits
 from rheostat.elastic.streamswitch.examine import Examination, advance, readings
@@ -44,6 +43,8 @@ class Examined:
 class StreamSwitch:
     """Keeps latency within a bound over a sliding window, at least cost (StreamSwitch).
 
+    Runs in the simulator; it is not connected to Spark yet.
+
     Attributes:
         limits: latency bound L, alert threshold l, safety margin epsilon, and how many slots an operator may have.
         window: seconds over which latency is bounded: T.
@@ -67,6 +68,8 @@ class StreamSwitch:
     waits: Waits = Waits(rest=0.0, calm=1.0)
 
     pause: ClassVar[Pause] = Pause.PAIR
+    on_spark: ClassVar[bool] = False
+    ahead: ClassVar[bool] = False
     rule: ClassVar[Callable[[Readings, Limits], Diagnosis]] = staticmethod(diagnose)
 
     def __post_init__(self) -> None:

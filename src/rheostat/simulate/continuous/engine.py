@@ -17,7 +17,7 @@ from rheostat.arrays import Floats
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
-from rheostat.errors import RheostatError, TopologyError
+from rheostat.errors import ConfigurationError, RheostatError
 from rheostat.simulate.continuous import moves
 from rheostat.simulate.continuous.kernel import advance
 from rheostat.simulate.continuous.layout import fan_out, operators_of
@@ -96,7 +96,7 @@ class Continuous:
 
     def __post_init__(self) -> None:
         if self.job.operators[0].shards != self.workload.shards:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"operator {self.job.operators[0].name!r} has {self.job.operators[0].shards} shards, but the workload "
                 f"has {self.workload.shards}: they have to be the same"
             )
@@ -133,7 +133,9 @@ class Continuous:
         self._speeds[: len(self.cluster.speeds)] = self.cluster.speeds
         self._places = {o.name: place for place, o in enumerate(self.job.operators)}
         if set(self.plan.operators) != set(self._places):
-            raise TopologyError(f"the plan has operators {sorted(self.plan.operators)}, the job {sorted(self._places)}")
+            raise ConfigurationError(
+                f"the plan has operators {sorted(self.plan.operators)}, the job {sorted(self._places)}"
+            )
         for name, plan in self.plan.operators.items():
             place = self._places[name]
             self._check(name, plan)
@@ -200,7 +202,7 @@ class Continuous:
     def _check(self, name: str, plan: OperatorPlan) -> None:
         plan.check(self.job.operators[self._places[name]].shards, self.cluster.nodes)
         if len(plan.nodes) > self.room:
-            raise TopologyError(f"operator {name!r}: a plan numbers {len(plan.nodes)} slots, room={self.room}")
+            raise ConfigurationError(f"operator {name!r}: a plan numbers {len(plan.nodes)} slots, room={self.room}")
 
     def _check_numbers(self, name: str, plan: OperatorPlan) -> None:
         """Slots keep their numbers: one that is to be on another node is another slot."""
@@ -208,7 +210,9 @@ class Continuous:
         new = plan.nodes[: len(old)]
         if ((old >= 0) & (new >= 0) & (old != new)).any():
             slot = int(np.flatnonzero((old >= 0) & (new >= 0) & (old != new))[0])
-            raise TopologyError(f"operator {name!r}: slot {slot} cannot go to another node; give it another number")
+            raise ConfigurationError(
+                f"operator {name!r}: slot {slot} cannot go to another node; give it another number"
+            )
 
     def busy(self, operator: str) -> bool:
         """Whether an operator is in the middle of a change."""
@@ -363,17 +367,25 @@ class Continuous:
             )
             first = place * self.room
             observed[name] = OperatorObservation(
-                plan,
-                shards["arrived"].astype(np.float64),
-                shards["completed"].astype(np.float64),
-                self._slots["useful"][first : first + len(plan.nodes)].copy(),
-                latency,
-                done[name] * (size / seconds),
-                shards["state"].copy(),
+                plan=plan,
+                arrived=shards["arrived"].astype(np.float64),
+                completed=shards["completed"].astype(np.float64),
+                useful=self._slots["useful"][first : first + len(plan.nodes)].copy(),
+                latency=latency,
+                traffic=done[name] * (size / seconds),
+                state=shards["state"].copy(),
             )
         admitted = int(after["admitted"] - before["admitted"])
         wanted = offered / seconds + len(self._left[0]) / _CATCH_UP
-        observation = Observation(self.time, seconds, observed, self._cores, admitted / seconds, wanted, self.epoch)
+        observation = Observation(
+            time=self.time,
+            seconds=seconds,
+            operators=observed,
+            cores=self._cores,
+            external=admitted / seconds,
+            wanted=wanted,
+            epoch=self.epoch,
+        )
         return Interval(
             observation,
             offered,

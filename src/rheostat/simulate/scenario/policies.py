@@ -10,7 +10,7 @@ from typing import Any
 from rheostat.elastic.model.policy import Policy
 from rheostat.elastic.policies import POLICIES
 from rheostat.elastic.streamswitch.diagnosis import Limits
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError, TopologyError
 from rheostat.simulate.scenario.toml_table import Kinds, checked, kinds_of
 
 _WHERE = "[policy]"
@@ -37,7 +37,7 @@ def make_policy(given: Any) -> Policy:
     0.1
     """
     name, values = _named(given)
-    policy: Any = POLICIES[name]()
+    policy: Any = POLICIES[name].make()
     own, limits = _values_of(policy)
     found = checked(f"{_WHERE} {name}", values, {**limits, **own})
     for key in set(found) & set(own):
@@ -47,8 +47,8 @@ def make_policy(given: Any) -> Policy:
         if bounded:
             policy = replace(policy, limits=replace(policy.limits, **bounded))
         made: Policy = replace(policy, **{key: value for key, value in found.items() if key in own})
-    except TopologyError as error:
-        raise TopologyError(f"{_WHERE} {error}") from error
+    except (ConfigurationError, TopologyError) as error:
+        raise ConfigurationError(f"{_WHERE} {error}") from error
     return made
 
 
@@ -60,7 +60,7 @@ def renamed(given: Any, name: str) -> tuple[dict[str, Any], str]:
     """
     make_policy(given)  # what the file's own policy refuses is refused in any case
     _, values = _named({**given, "name": name})
-    own, limits = _values_of(POLICIES[name]())
+    own, limits = _values_of(POLICIES[name].make())
     kept = {key: value for key, value in values.items() if key in own or key in limits}
     lost = {key: value for key, value in values.items() if key not in kept}
     told = [f"{name} has no {key}: the file's {value} is left out" for key, value in lost.items()]
@@ -69,12 +69,14 @@ def renamed(given: Any, name: str) -> tuple[dict[str, Any], str]:
 
 def _named(given: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(given, Mapping):
-        raise TopologyError(
+        raise ConfigurationError(
             f'policy = {given!r}: write a table, a line [policy] and below it name = "static" or another'
         )
     name, values = given.get("name"), {key: value for key, value in given.items() if key != "name"}
     if not isinstance(name, str) or name not in POLICIES:
-        raise TopologyError(f"{_WHERE} name: policy {name!r} is not known, choose one of {', '.join(sorted(POLICIES))}")
+        raise ConfigurationError(
+            f"{_WHERE} name: policy {name!r} is not known, choose one of {', '.join(sorted(POLICIES))}"
+        )
     return name, values
 
 
@@ -93,4 +95,4 @@ def _in_range(where: str, key: str, value: Any) -> None:
         fine = value >= least if least is not None else 0 < value < math.inf
         if not fine:
             wanted = f"{least:g} or more" if least is not None else "a finite number above 0"
-            raise TopologyError(f"{where} = {value:g}: write {wanted}")
+            raise ConfigurationError(f"{where} = {value:g}: write {wanted}")

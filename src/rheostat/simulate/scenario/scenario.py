@@ -42,7 +42,7 @@ import numpy as np
 
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Policy
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError, TopologyError
 from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
@@ -124,19 +124,21 @@ class Scenario:
 
     def __post_init__(self) -> None:
         if self.engine not in ("continuous", "epochs"):
-            raise TopologyError(f'engine = {self.engine!r}: choose "continuous" or "epochs"')
+            raise ConfigurationError(f'engine = {self.engine!r}: choose "continuous" or "epochs"')
         if not (0 < self.seconds <= self.workload.seconds and self.seconds < np.inf):
             longest = (
                 f", and at most the workload's {self.workload.seconds:g}" if self.workload.seconds < np.inf else ""
             )
-            raise TopologyError(f"seconds = {self.seconds:g}: write a finite number above 0{longest}")
+            raise ConfigurationError(f"seconds = {self.seconds:g}: write a finite number above 0{longest}")
         for name in ("patience", "overhead", "task", "warm_up"):
             if not getattr(self, name) >= 0:
-                raise TopologyError(f"{name} = {getattr(self, name):g}: write a number of seconds, 0 or more")
+                raise ConfigurationError(f"{name} = {getattr(self, name):g}: write a number of seconds, 0 or more")
         if not self.warm_up < self.seconds:
-            raise TopologyError(f"warm_up = {self.warm_up:g}: write fewer than the {self.seconds:g} seconds of the run")
+            raise ConfigurationError(
+                f"warm_up = {self.warm_up:g}: write fewer than the {self.seconds:g} seconds of the run"
+            )
         if self.every < 1 or self.seed < 0:
-            raise TopologyError(f"every = {self.every}, seed = {self.seed}: write 1 or more, and 0 or more")
+            raise ConfigurationError(f"every = {self.every}, seed = {self.seed}: write 1 or more, and 0 or more")
         operators = {o.name for o in self.job.operators}
         known("[policy] bounds", getattr(self.policy, "bounds", {}), operators)
         known("[success] operators", self.success.operators if self.success else {}, operators)
@@ -150,7 +152,7 @@ class Scenario:
         try:
             given = tomllib.loads(path.read_text())
         except ValueError as error:  # no TOML, or no text at all
-            raise TopologyError(f"{path} is not TOML: {error}") from error
+            raise ConfigurationError(f"{path} is not TOML: {error}") from error
         given |= {key: value for key, value in changes.items() if value is not None}
         notes = []
         try:
@@ -163,8 +165,8 @@ class Scenario:
                     given["warm_up"] = seconds / 2
                     notes.append(f"a warm-up of {warm_up:g} s is too long for {seconds:g} s: it is {seconds / 2:g} s")
             return cls.of(given, tuple(notes))
-        except TopologyError as error:
-            raise TopologyError(f"{path}: {error}") from error
+        except (ConfigurationError, TopologyError) as error:
+            raise ConfigurationError(f"{path}: {error}") from error
 
     @classmethod
     def of(cls, given: Mapping[str, Any], notes: tuple[str, ...] = ()) -> Scenario:
@@ -178,13 +180,13 @@ class Scenario:
         }
         for part, text in needed.items():
             if part not in given:
-                raise TopologyError(f"a scenario needs {part}: write {text}, as the files in scenarios/ do")
+                raise ConfigurationError(f"a scenario needs {part}: write {text}, as the files in scenarios/ do")
         top = checked("", {key: value for key, value in given.items() if key in _TOP}, _TOP)
         engine = top.get("engine", "continuous")
         for other, keys in _ONLY.items():
             if engine in _ONLY and other != engine and (idle := sorted(keys & set(given))):
                 names = ", ".join(idle)
-                raise TopologyError(f'{names}: only engine = "{other}" reads this; leave it out for "{engine}"')
+                raise ConfigurationError(f'{names}: only engine = "{other}" reads this; leave it out for "{engine}"')
         interval = top.pop("interval", 1.0)
         tick = top.pop("tick", min(0.01, interval))
         cluster = made(Cluster, "[cluster]", given.get("cluster", {}))
@@ -229,13 +231,15 @@ class Scenario:
 def _entries(given: Any) -> list[dict[str, Any]]:
     """What the file says of every operator, one after the other."""
     if not isinstance(given, list) or not given:
-        raise TopologyError("operators: write [[operators]], with two brackets on each side, once for every operator")
+        raise ConfigurationError(
+            "operators: write [[operators]], with two brackets on each side, once for every operator"
+        )
     kinds, found = {**kinds_of(Operator), **_PLACED}, []
     for place, entry in enumerate(given):
         name = entry.get("name", place + 1) if isinstance(entry, Mapping) else place + 1
         found.append(checked(f"[[operators]] {name!r}", entry, kinds, ("name", "cost")))
         if {"slots", "executors"} <= set(entry):
-            raise TopologyError(f"[[operators]] {name!r}: write slots or executors, not both")
+            raise ConfigurationError(f"[[operators]] {name!r}: write slots or executors, not both")
     return found
 
 
@@ -247,10 +251,10 @@ def _job(entries: list[dict[str, Any]], workload: Workload) -> Job:
         values.setdefault("inputs", (entries[place - 1]["name"],) if place else ())
         weights = values.pop("weights", None)
         if weights not in (None, "words"):
-            raise TopologyError(f'[[operators]] {entry["name"]!r} weights = "{weights}": only "words" is known')
+            raise ConfigurationError(f'[[operators]] {entry["name"]!r} weights = "{weights}": only "words" is known')
         if weights == "words":
             if not hasattr(workload, "count_weights"):
-                raise TopologyError('weights = "words" needs a workload of kind "wordcount"')
+                raise ConfigurationError('weights = "words" needs a workload of kind "wordcount"')
             values["weights"] = workload.count_weights(values["shards"])
         operators.append(Operator(**values))
     return Job(tuple(operators))
@@ -261,7 +265,7 @@ def _plan(entries: list[dict[str, Any]], job: Job, cluster: Cluster) -> Plan:
     for entry, operator in zip(entries, job.operators, strict=True):
         count = entry.get("executors", entry.get("slots", 1))
         if not 1 <= count <= operator.shards:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"[[operators]] {operator.name!r}: {count} slots or executors; write 1 to {operator.shards}"
             )
         if "executors" in entry:
@@ -270,5 +274,5 @@ def _plan(entries: list[dict[str, Any]], job: Job, cluster: Cluster) -> Plan:
             plans[operator.name] = OperatorPlan.even(operator.shards, count, cluster.nodes, first)
         first += count
     if first > cluster.total:
-        raise TopologyError(f"the operators begin with {first} slots, but there are {cluster.total} cores")
+        raise ConfigurationError(f"the operators begin with {first} slots, but there are {cluster.total} cores")
     return Plan(plans, cluster.nodes)

@@ -56,17 +56,19 @@ def make_workload(given: Any) -> Workload:
     4
     """
     if not isinstance(given, Mapping):
-        raise TopologyError(f'workload = {given!r}: write a table, a line [workload] and below it kind = "constant"')
+        raise ConfigurationError(
+            f'workload = {given!r}: write a table, a line [workload] and below it kind = "constant"'
+        )
     kind = given.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise TopologyError(f"workload {kind!r}: choose one of {', '.join(KINDS)}")
+        raise ConfigurationError(f"workload {kind!r}: choose one of {', '.join(KINDS)}")
     leave_out = _LEFT_OUT | {"curve", "step"} if kind == "recorded" else _LEFT_OUT
     kinds = {**kinds_of(KINDS[kind], leave_out), **_MORE.get(kind, {})}
     values = checked(f"[workload] {kind}", {k: v for k, v in given.items() if k != "kind"}, kinds)
     try:
         made: Workload = KINDS[kind](**_shaped(kind, values))
     except (TypeError, ConfigurationError, TopologyError) as error:
-        raise TopologyError(f"[workload] {kind}: {str(error).split('__init__() ')[-1]}") from error
+        raise ConfigurationError(f"[workload] {kind}: {str(error).split('__init__() ')[-1]}") from error
     return made
 
 
@@ -92,7 +94,7 @@ def _recorded(values: Mapping[str, Any]) -> dict[str, Any]:
     if not found.recorded and not name.startswith("synthetic"):
         name = next(iter(found.series))  # the stand-in, which its note announces
     if name not in found.series:
-        raise TopologyError(f"load {name!r}: choose one of {', '.join(found.series)} ({found.note})")
+        raise ConfigurationError(f"load {name!r}: choose one of {', '.join(found.series)} ({found.note})")
     series = found.series[name]
     curve = np.asarray(series.values, dtype=np.float64)
     return {"curve": peak * curve / max(float(curve.max()), 1e-9), "step": series.step / speed, **rest}

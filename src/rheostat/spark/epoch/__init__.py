@@ -8,5 +8,4 @@ In reading order:
 ``level``          one level of the dataflow: take rows in, then close what the watermark has passed
 ``source_counts``  what the epoch brought from every source
 ``clocks``         watermarks where streams meet, and when Spark began the epoch
-``control``        the routing of a running query
 """

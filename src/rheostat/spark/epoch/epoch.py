@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 
 from rheostat.elastic.routing.balance import imbalance
 from rheostat.planning.feeds import StreamSql, passes
+from rheostat.spark.actuator import EpochRouting
 from rheostat.spark.epoch.clocks import batch_time, with_clocks
-from rheostat.spark.epoch.control import Turn
 from rheostat.spark.epoch.level import EpochSetting, EpochState, Level
 from rheostat.spark.epoch.query_context import QueryContext
 from rheostat.spark.epoch.source_counts import Observed, SourceCounts
@@ -56,7 +56,7 @@ class Epoch:
             epoch=epoch,
             spark=self._streams.spark,
         )
-        self._turn = Turn(query.control.routing)
+        self._routing = EpochRouting(routing=query.actuator.routing)
         self._counted: dict[str, dict[int, int]] = {}
 
     def run(self) -> None:
@@ -72,7 +72,7 @@ class Epoch:
         try:
             before = self._watermarks_before()
             self._prepare_input()
-            self._turn = self._fix_routing()
+            self._routing = self._fix_routing()
             counts, after = self._run_levels(before)
             self._write_sinks(before, counts)
             self._commit(counts, after)
@@ -90,7 +90,7 @@ class Epoch:
         graph, reads = self._query.graph, passes(self._query.plan, 0)
         plain = [s for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)]
         observed = {n: c for n, c in self._query.counters.items() if c.must_observe}
-        ahead = self._query.control.ahead and reads > 0
+        ahead = self._query.loop.control.policy.ahead and reads > 0
         if reads + len(plain) + ahead > 1 or len(self._query.sources) > 1 or reads == 0:
             self._streams.keep()
             self._observed = {name: counter.count(self._streams.stream(name)) for name, counter in observed.items()}
@@ -100,9 +100,12 @@ class Epoch:
         if ahead:
             self._counted = rows_by_shard(self._query.plan, self._query.checkpoint.shards, self._streams)
 
-    def _fix_routing(self) -> Turn:
-        """The routing of this epoch, after changes that were asked for."""
-        return self._query.control.turn(self._epoch, self._counted)
+    def _fix_routing(self) -> EpochRouting:
+        """One turn of the loop, with what the last epoch measured; then the routing of this epoch is fixed."""
+        query = self._query
+        seen, loads = query.observer.before(self._counted), query.observer.expected(self._counted)
+        turn = query.loop.turn(seen, query.actuator.plan, loads)
+        return query.actuator.begin(self._epoch, turn, loads)
 
     def _run_levels(self, before: Watermarks) -> tuple[dict[str, SourceCounts], Watermarks]:
         """Run all levels; what the epoch brought from every source, and the watermarks after it."""
@@ -131,10 +134,10 @@ class Epoch:
             epoch=self._epoch,
             spark=self._streams.spark,
             before=before,
-            routing=self._turn.routing,
+            routing=self._routing.routing,
             staging=self._outputs.staging,
-            moved=self._turn.moved,
-            expected=self._turn.expected,
+            moved=self._routing.moved,
+            expected=self._routing.expected,
             processing_time=self._processing_time(),
         )
 
@@ -186,25 +189,33 @@ class Epoch:
         3. Write the manifest: segments, watermarks, routing, counters, loads. This is the only commit there is.
         """
         self._state.expire(self._query.plan.tables, after)
-        self._observe()
-        changes = [*self._manifest.changes, *(c.to_json() for c in self._turn.changes)]
+        self._observe(counts)
+        changes = [*self._manifest.changes, *(c.to_json() for c in self._routing.changes)]
         self._query.checkpoint.commit(
             self._manifest.at(
                 self._epoch,
                 topology=self._query.recorded,
                 sources={n: self._source_state(n, c) for n, c in counts.items()},
                 watermarks=dict(after),
-                routing=dict(self._turn.routing),
+                routing=dict(self._routing.routing),
                 tables=self._state.segments,
                 totals=self._totals(counts),
-                loads={n: loads.to_pairs() for n, loads in self._query.control.loads.items()},
+                loads={n: loads.to_pairs() for n, loads in self._query.observer.loads.items()},
                 changes=tuple(changes[-_CHANGES:]),
             )
         )
 
-    def _observe(self) -> None:
-        """What this epoch measured, for the routing of the next ones."""
-        self._query.control.observe(self._state.reports, self._counted)
+    def _observe(self, counts: Mapping[str, SourceCounts]) -> None:
+        """What this epoch measured, for the turn of the loop before the next one."""
+        self._query.observer.observe(
+            self._state.reports,
+            self._counted,
+            self._query.actuator.plan,
+            epoch=self._epoch,
+            time=time.monotonic(),
+            seconds=time.perf_counter() - self._began,
+            rows=sum(c.rows for c in counts.values()),
+        )
 
     def _totals(self, counts: Mapping[str, SourceCounts]) -> dict[str, int]:
         """The counters since the checkpoint was made."""
@@ -242,9 +253,9 @@ class Epoch:
             steps=self._steps,
             slot_seconds=self._by_slot(lambda report: report.seconds),
             imbalance={name: round(imbalance(np.array(seconds)), 3) for name, seconds in useful.items()},
-            hottest=self._query.control.hottest,
-            hot=self._turn.hot,
-            changes=self._turn.changes,
+            hottest=self._query.observer.hottest,
+            hot=self._routing.hot,
+            changes=self._routing.changes,
             fetched_bytes=sum(r.fetched for r in reports),
             migrated_bytes=sum(r.migrated for r in reports),
             latency=latency_of(arrivals, time.time() * 1e6),
@@ -254,7 +265,7 @@ class Epoch:
         """Per component, the sum of a value of the reports for each slot."""
         sums: dict[str, list[float]] = {}
         for report in self._state.reports:
-            slots = max(self._turn.routing[report.component]) + 1
+            slots = max(self._routing.routing[report.component]) + 1
             sums.setdefault(report.component, [0.0] * slots)[report.slot] += value(report)
         return sums
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from rheostat.elastic.loop.loop import PolicyLoop
 from rheostat.planning.tables import PhysicalPlan
-from rheostat.spark.epoch.control import Control
+from rheostat.spark.actuator import SparkActuator
 from rheostat.spark.epoch.source_counts import SourceCounter
+from rheostat.spark.observer import Observer
 from rheostat.spark.progress import Progress
 from rheostat.state.checkpoint import Checkpoint
 from rheostat.topology.graph import Graph
@@ -28,7 +30,9 @@ class QueryContext:
         plan: its plan.
         checkpoint: where state and progress are kept.
         recorded: what the checkpoint is to remember of every operator with state.
-        control: the routing, which changes from epoch to epoch.
+        observer: makes observations of task reports.
+        actuator: makes plans the routing of epochs.
+        loop: the policy, between both.
         on_progress: called after every epoch.
         probe: called after every step of an epoch.
     """
@@ -37,7 +41,9 @@ class QueryContext:
     plan: PhysicalPlan
     checkpoint: Checkpoint
     recorded: Mapping[str, Mapping[str, Any]]
-    control: Control
+    observer: Observer
+    actuator: SparkActuator
+    loop: PolicyLoop
     on_progress: Callable[[Progress], None]
     probe: Probe
 

@@ -15,7 +15,7 @@ from rheostat.arrays import Floats
 from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Origins, Series, needs
 from rheostat.elastic.elysium.profiles.networks import Network, train
 from rheostat.elastic.elysium.profiles.profile import TRAINED
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 SEEN, HIDDEN, HORIZON = 10, 24, 5
 """Minutes looked back at, neurons of the hidden layer, and minutes looked ahead."""
@@ -40,7 +40,9 @@ class PaperNetwork:
 
     def __post_init__(self) -> None:
         if not 0 < self.trained <= 1:
-            raise TopologyError(f"a network cannot be trained with {self.trained} of the history: take a share up to 1")
+            raise ConfigurationError(
+                f"a network cannot be trained with {self.trained} of the history: take a share up to 1"
+            )
 
     @property
     def name(self) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.profiles.networks import Network, train
 from rheostat.elastic.elysium.profiles.samples import Uses
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 Profile = Callable[[Floats], Floats]
 """Vectorised: a use for every value given, never below 0."""
@@ -50,7 +50,7 @@ class Line:
         Line(base=1.0, slope=2.0)
         """
         if len(uses) < 2 or np.ptp(uses.given) == 0:
-            raise TopologyError("a line needs readings at two different rates at least: record metrics for longer")
+            raise ConfigurationError("a line needs readings at two different rates at least: record metrics for longer")
         slope, base = np.polyfit(uses.given, uses.used, 1)
         return cls(round(float(base), 12), round(float(slope), 12))
 
@@ -110,7 +110,7 @@ def per_row(uses: Uses) -> float:
     100.0
     """
     if not len(uses) or uses.given.sum() <= 0:
-        raise TopologyError("the size of rows is not known before some were received: record metrics for longer")
+        raise ConfigurationError("the size of rows is not known before some were received: record metrics for longer")
     return float(uses.used.sum() / uses.given.sum())
 
 

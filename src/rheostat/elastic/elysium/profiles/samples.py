@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 Stream = tuple[str, str]
 """The operator that sends, and the one that receives."""
@@ -64,7 +64,7 @@ class Uses:
 
     def __post_init__(self) -> None:
         if self.given.shape != self.used.shape or self.given.ndim != 1:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"{self.given.shape} readings of what was given do not fit {self.used.shape} of what was used: "
                 "there must be one of each per reading"
             )

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rheostat.elastic.elysium.allocator import Allocation, Allocator, RoundRobin, Weights, allocated
-from rheostat.elastic.elysium.configuration import Config, Decision, Parallelism, Thresholds
+from rheostat.elastic.elysium.allocator import Allocator, NodeSlots, RoundRobinAllocator, Weights, allocated
+from rheostat.elastic.elysium.configuration import ChosenConfig, Config, Parallelism, Thresholds
 from rheostat.elastic.elysium.estimator import Estimator, Loads
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Bounds:
 
     most_nodes: int = 4
     thresholds: Thresholds = field(default_factory=Thresholds)
-    allocator: Allocator = field(default_factory=RoundRobin)
+    allocator: Allocator = field(default_factory=RoundRobinAllocator)
     apart: bool = False
 
     def __post_init__(self) -> None:
         if self.most_nodes < 1:
-            raise TopologyError(f"a cluster of at most {self.most_nodes} nodes runs nothing: allow at least 1")
+            raise ConfigurationError(f"a cluster of at most {self.most_nodes} nodes runs nothing: allow at least 1")
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Fit:
 
 def compute_config(
     estimator: Estimator, loads: Loads, bounds: Bounds | None = None, current: Current | None = None
-) -> Decision:
+) -> ChosenConfig:
     """The fewest slots that keep every operator out of stress, on the fewest nodes that are not in stress then.
 
     Args:
@@ -101,16 +101,11 @@ def compute_config(
     """
     bounds, current = bounds or Bounds(), current or NOTHING
     if not loads and current is not NOTHING:
-        return unchanged(current.config)
+        return ChosenConfig(current.config, {}, reasons=("no input load has been measured yet",))
     first = operator_stage(estimator, loads, bounds.thresholds, current)
     second = node_stage(estimator, first.config.parallelism, loads, bounds, current)
     feasible = first.feasible and second.feasible
-    return Decision(second.config, dict(loads), feasible, (*first.reasons, *second.reasons))
-
-
-def unchanged(config: Config) -> Decision:
-    """The decision while nothing is known."""
-    return Decision(config, {}, reasons=("no input load has been measured yet",))
+    return ChosenConfig(second.config, dict(loads), feasible, (*first.reasons, *second.reasons))
 
 
 def operator_stage(estimator: Estimator, loads: Loads, thresholds: Thresholds, current: Current = NOTHING) -> Stage:
@@ -176,7 +171,7 @@ def node_stage(
 
 def judged(estimator: Estimator, config: Config, loads: Loads, bounds: Bounds, current: Current = NOTHING) -> Fit:
     """How a configuration would do, whoever chose it."""
-    weights = _weights(estimator, config.parallelism, loads, current)
+    weights = weights_of(estimator, config.parallelism, loads, current)
     worst = _stress(estimator, allocated(config, bounds.allocator, weights), weights, loads, bounds.thresholds)
     return Fit(config.nodes, worst, worst <= 1.0)
 
@@ -190,7 +185,7 @@ def _fit(
     least_nodes: int = 1,
     current: Current = NOTHING,
 ) -> Fit:
-    weights = _weights(estimator, parallelism, loads, current)
+    weights = weights_of(estimator, parallelism, loads, current)
     slots = sum(sum(operators.values()) for operators in parallelism.values())
     best: Fit | None = None
     for nodes in range(least_nodes, max(min(most_nodes, slots), least_nodes) + 1):
@@ -204,7 +199,7 @@ def _fit(
     return best
 
 
-def _weights(estimator: Estimator, parallelism: Parallelism, loads: Loads, current: Current) -> Weights:
+def weights_of(estimator: Estimator, parallelism: Parallelism, loads: Loads, current: Current) -> Weights:
     """Share of a core that one slot of every operator uses: estimated, or measured where no load is known."""
     known = estimator.slot_cpus({t: operators for t, operators in parallelism.items() if t in loads}, loads)
     return {
@@ -215,7 +210,7 @@ def _weights(estimator: Estimator, parallelism: Parallelism, loads: Loads, curre
 
 def _stress(
     estimator: Estimator,
-    allocation: Allocation,
+    allocation: NodeSlots,
     slot_cpus: Weights,
     loads: Loads,
     thresholds: Thresholds,
@@ -258,7 +253,7 @@ def _apart(
 
 def _checked(topology: str, load: float) -> float:
     if not 0 <= load < np.inf:
-        raise TopologyError(f"the input load of topology {topology!r} is {load}: it must be a number from 0 on")
+        raise ConfigurationError(f"the input load of topology {topology!r} is {load}: it must be a number from 0 on")
     return float(load)
 
 

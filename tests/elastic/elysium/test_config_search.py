@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.elysium.algorithm1 import Bounds, Current, compute_config
-from rheostat.elastic.elysium.allocator import Balanced, RoundRobin
+from rheostat.elastic.elysium.allocator import BalancedAllocator, RoundRobinAllocator
+from rheostat.elastic.elysium.config_search import Bounds, Current, compute_config
 from rheostat.elastic.elysium.configuration import Config, NodeType, Thresholds
-from rheostat.elastic.elysium.dataflow import Operator
+from rheostat.elastic.elysium.dataflow import ScalableOperator
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
 from rheostat.elastic.elysium.profiles.profile import Line
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from tests.elastic.elysium.builders import chain, estimator, profiles
 
 
@@ -86,7 +86,7 @@ def test_it_is_minimal_against_trying_everything(problem: Problem, most_nodes: i
 @settings(deadline=None, max_examples=200)
 @given(problems(), st.integers(1, 5), st.booleans(), st.floats(1, 1000))
 def test_it_never_exceeds_its_bounds(problem: Problem, most_nodes: int, balanced: bool, times: float) -> None:
-    allocator = Balanced() if balanced else RoundRobin()
+    allocator = BalancedAllocator() if balanced else RoundRobinAllocator()
     loads = {topology: times * load for topology, load in problem.rates().items()}
     found = compute_config(problem.estimator(), loads, Bounds(most_nodes, allocator=allocator))
     assert 1 <= found.config.nodes <= most_nodes
@@ -119,7 +119,7 @@ def test_a_slot_that_is_too_much_for_any_node_ends_the_search() -> None:
 
 
 def test_bounds_from_below_are_kept() -> None:
-    flow = replace(chain("t", ("a",)), operators=(Operator("a", most=5, least=3),))
+    flow = replace(chain("t", ("a",)), operators=(ScalableOperator("a", most=5, least=3),))
     assert compute_config(estimator(profiles(flow, {"a": 0.001})), {"t": 1.0}).config.parallelism == {"t": {"a": 3}}
 
 
@@ -167,7 +167,7 @@ def test_smart_placement_can_save_a_node() -> None:
     found = estimator(profiles(flow, {"h1": 0.6, "l1": 0.2, "h2": 0.6, "l2": 0.2}), node=NodeType(cores=1, hertz=1.0))
     # Round robin on two nodes puts both heavy slots together: 1.2 of one core; balanced has 0.8 on each.
     assert compute_config(found, {"t": 1.0}, Bounds(4)).config.nodes == 3
-    assert compute_config(found, {"t": 1.0}, Bounds(4, allocator=Balanced())).config.nodes == 2
+    assert compute_config(found, {"t": 1.0}, Bounds(4, allocator=BalancedAllocator())).config.nodes == 2
 
 
 def test_memory_and_bandwidth_count_where_they_are_known() -> None:
@@ -186,12 +186,12 @@ def test_memory_and_bandwidth_count_where_they_are_known() -> None:
 @pytest.mark.parametrize("load", [np.nan, np.inf, -1.0])
 def test_absurd_loads_are_refused(load: float) -> None:
     found = estimator(profiles(chain("t", ("a",)), {"a": 1.0}))
-    with pytest.raises(TopologyError, match="input load of topology 't'"):
+    with pytest.raises(ConfigurationError, match="input load of topology 't'"):
         compute_config(found, {"t": load})
 
 
 def test_absurd_bounds_are_refused() -> None:
-    with pytest.raises(TopologyError, match="at most 0 nodes"):
+    with pytest.raises(ConfigurationError, match="at most 0 nodes"):
         Bounds(0)
-    with pytest.raises(TopologyError, match="in order"):
+    with pytest.raises(ConfigurationError, match="in order"):
         Thresholds(core_min=0.7)

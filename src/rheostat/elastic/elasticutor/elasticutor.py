@@ -9,26 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from rheostat.arrays import Floats, Ints
 from rheostat.elastic.elasticutor.allocation import Allocation, allocate
-from rheostat.elastic.elasticutor.balance_executors import EVEN, THRESHOLD, level
+from rheostat.elastic.elasticutor.balance_executors import balance_executors
 from rheostat.elastic.elasticutor.cores import Cores, fill
 from rheostat.elastic.elasticutor.epoch_allocation import allocate_epochs, usual_wait
-from rheostat.elastic.elasticutor.placement import HORIZON, Executors, Placement, place, place_as_printed, place_naively
-from rheostat.elastic.elasticutor.placement import THRESHOLD as LOCALITY
+from rheostat.elastic.elasticutor.placement import (
+    HORIZON,
+    LOCALITY,
+    Executors,
+    Placement,
+    place,
+    place_as_printed,
+    place_naively,
+)
 from rheostat.elastic.elasticutor.rates import Rates, usual
 from rheostat.elastic.elasticutor.shard_rates import Measured
 from rheostat.elastic.elasticutor.split_merge import EVERY, reshape
 from rheostat.elastic.elasticutor.subspaces import fitted, living, subspaces_of
 from rheostat.elastic.loop.hysteresis import BUSY, idle, stays
-from rheostat.elastic.loop.treatment import Waits
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision, Subspaces
-from rheostat.elastic.model.policy import Pause
+from rheostat.elastic.model.policy import Pause, Waits
 from rheostat.elastic.model.queueing import largest_rho, offered_load
+from rheostat.elastic.routing.balance import EVEN, THRESHOLD
 
 __all__ = ["Elasticutor", "Rates", "subspaces_of"]
 
@@ -36,6 +44,8 @@ __all__ = ["Elasticutor", "Rates", "subspaces_of"]
 @dataclass(frozen=True)
 class Elasticutor:
     """Elastic executors (Elasticutor sections 3 and 4).
+
+    Runs in the simulator; it is not connected to Spark yet.
 
     Attributes:
         bound: seconds that E[T] may reach: T_max.
@@ -74,6 +84,9 @@ class Elasticutor:
     name: str = "elasticutor"
     pause: Pause = Pause.SHARD
     waits: Waits = Waits(rest=0.0, calm=0.0)
+
+    on_spark: ClassVar[bool] = False
+    ahead: ClassVar[bool] = False
 
     @classmethod
     def published(cls, bound: float = 0.02) -> Elasticutor:
@@ -169,7 +182,7 @@ class Elasticutor:
         else:
             found = allocate(known.arrivals, services, total, self.bound, history.external)
         have, load = current.by_executor(len(known.arrivals)), offered_load(known.arrivals, services)
-        kept = stays(found, have, load, total, self._busy(), self.steady)
+        kept = stays(found.cores, found.met, have, load, total, self._busy(), self.steady)
         return replace(found, cores=have) if kept else found
 
     def _services(self, known: Executors) -> Floats:
@@ -206,7 +219,7 @@ class Elasticutor:
         nodes[gone] = old.nodes[gone]
         nearby = self.nearby if self.informed else 1.0
         shards = plan.routing, work, owned.executors, owned.owners
-        routing = level(*shards, self.threshold, min(self.even, self.threshold), nodes, nearby)
+        routing = balance_executors(*shards, self.threshold, min(self.even, self.threshold), nodes, nearby)
         return OperatorPlan(routing, plan.nodes, owned)
 
     def _reshaped(self, name: str, subspaces: Subspaces, history: Rates, reasons: list[str]) -> Subspaces:
