@@ -74,16 +74,19 @@ class EpochOutputs:
         return new
 
     def write(self, read: Callable[[str], DataFrame]) -> None:
-        """Write the sinks of all streams.
+        """Write the sinks of all streams, in this order:
+
+        1. Stage every stream that tasks have not staged: sources, and streams behind maps.
+        2. Write the sinks. A Parquet sink moves staged files away, so by then no stream may need them any more.
 
         Args:
             read: from the name of a stream to its rows, for streams that tasks have not staged.
         """
-        for stream in dict.fromkeys(s.upstream for s in self._graph.sinks if not s.aside):
-            sinks = self._sinks_of(stream)
-            staged = self._staged(stream, sinks, read)
-            if staged is not None:
-                self._write(stream, sinks, staged)
+        sinks = {s.upstream: self._sinks_of(s.upstream) for s in self._graph.sinks if not s.aside}
+        staged = {stream: self._staged(stream, sinks[stream], read) for stream in sinks}
+        for stream, rows in staged.items():
+            if rows is not None:
+                self._write(stream, sinks[stream], rows)
 
     def keep_aside(self, source: Source, rows: DataFrame, watermark: int | None, *, late: bool, nulls: bool) -> None:
         """Write the rows of a source that are kept aside, to its sinks for them or into the checkpoint.
