@@ -16,7 +16,7 @@ from papers.elysium.topologies import NODE
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.allocator import BalancedAllocator, RoundRobinAllocator
 from rheostat.elastic.elysium.config_search import Bounds, compute_config
-from rheostat.elastic.elysium.profiles.profile import Learned, relative_error
+from rheostat.elastic.elysium.profiles.profile import LearnedProfile, relative_error
 from rheostat.elastic.elysium.profiles.selectivity import Selectivity, selectivities
 
 TABLE_2 = {
@@ -92,7 +92,7 @@ def _cpu(lab: Lab) -> list[Claim]:
         f"{t} {n}": p.error
         for t, known in lab.estimator.topologies.items()
         for n, p in known.cpu.items()
-        if isinstance(p, Learned)
+        if isinstance(p, LearnedProfile)
     }
     return [
         Claim(

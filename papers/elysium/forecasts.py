@@ -17,9 +17,9 @@ import numpy as np
 from papers.claims import Claim
 from papers.elysium.lab import Lab
 from rheostat.arrays import Floats
-from rheostat.elastic.elysium.forecasts.backtest import Choice, Score, choose, score
+from rheostat.elastic.elysium.forecasts.backtest import ChosenForecaster, Score, choose, score
 from rheostat.elastic.elysium.forecasts.boosted import Boosted
-from rheostat.elastic.elysium.forecasts.network import HORIZON, PaperNetwork
+from rheostat.elastic.elysium.forecasts.paper_network import HORIZON, PaperNetwork
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal
 from rheostat.elastic.elysium.forecasts.series import Series, real_peaks
 
@@ -32,7 +32,7 @@ QUICK = 4000
 class Compared:
     """Forecasts of one load: by the paper's network, the same with equal excess, and by the chosen forecaster."""
 
-    choice: Choice
+    choice: ChosenForecaster
     network: Score
     raised: Score
     chosen: Score

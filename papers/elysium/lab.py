@@ -20,7 +20,7 @@ from rheostat.elastic.elysium.config_search import Bounds, compute_config
 from rheostat.elastic.elysium.configuration import Config, Thresholds
 from rheostat.elastic.elysium.elysium import Elysium
 from rheostat.elastic.elysium.estimator import Estimator
-from rheostat.elastic.elysium.forecasts.network import PaperNetwork
+from rheostat.elastic.elysium.forecasts.paper_network import PaperNetwork
 from rheostat.elastic.elysium.forecasts.series import Forecaster
 from rheostat.elastic.elysium.joint_scaling import JointScaling
 from rheostat.elastic.elysium.profiles.samples import Uses

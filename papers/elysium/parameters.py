@@ -18,7 +18,7 @@ from papers.elysium.testbed import curves
 from rheostat.arrays import Floats
 from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.elysium.configuration import Thresholds
-from rheostat.elastic.elysium.thresholds import Learned, Learning, learn
+from rheostat.elastic.elysium.thresholds import LearnedThreshold, QLearning, learn
 
 REWARDS = {0.60: 0.53, 0.65: 0.57, 0.70: 0.62, 0.75: 0.66, 0.80: 0.71, 0.85: 0.65, 0.90: 0.43}
 """The paper's Table 1."""
@@ -60,8 +60,8 @@ def _table(lab: Lab) -> list[Claim]:
         return Trial(found.degradation(), found.saved())
 
     thresholds = tuple(REWARDS)
-    learning = Learning(steps=600 if lab.of.quick else 4000, seed=lab.of.seed)
-    learned: dict[str, Learned] = {}
+    learning = QLearning(steps=600 if lab.of.quick else 4000, seed=lab.of.seed)
+    learned: dict[str, LearnedThreshold] = {}
     lower = tuple(round(t - 0.15, 2) for t in thresholds)
     noise = np.random.default_rng(lab.of.seed).normal(0.0, 0.05, learning.steps)
     tries: dict[str, tuple[tuple[float, ...], Callable[[float, int], float]]] = {
@@ -125,7 +125,7 @@ def _table(lab: Lab) -> list[Claim]:
     ]
 
 
-def _draw(lab: Lab, learned: dict[str, Learned], saved: dict[float, np.floating]) -> None:
+def _draw(lab: Lab, learned: dict[str, LearnedThreshold], saved: dict[float, np.floating]) -> None:
     thresholds = list(REWARDS)
     with lab.of.figure("fig06ab", "What a CPU threshold costs and saves", columns=2) as axes:
         axes[0, 0].plot(thresholds, [t - REWARDS[t] for t in thresholds], "o--", label="paper")
@@ -142,7 +142,7 @@ def _draw(lab: Lab, learned: dict[str, Learned], saved: dict[float, np.floating]
     lab.of.table("table1", ("threshold", "paper", "ours, full nodes", "ours, crowded nodes", "nodes saved"), rows)
 
 
-def _reward(learned: Learned, threshold: float) -> float:
+def _reward(learned: LearnedThreshold, threshold: float) -> float:
     return float(learned.rewards[learned.thresholds.index(threshold)])
 
 

@@ -8,7 +8,7 @@ from papers.claims import Claim
 from papers.elysium.comparison import Found
 from papers.elysium.lab import Lab, Runs
 from rheostat.elastic.elysium.forecasts.boosted import Boosted
-from rheostat.elastic.elysium.forecasts.network import HORIZON
+from rheostat.elastic.elysium.forecasts.paper_network import HORIZON
 
 PRINTED = {"stair": (0.81, 43), "square": (1.2, 35), "twitter": (0.9, 45)}
 """Proactive ELYSIUM in Fig. 9: throughput degradation, and nodes saved in per cent."""

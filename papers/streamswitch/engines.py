@@ -16,7 +16,7 @@ import numpy as np
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
 from rheostat.simulate.continuous.engine import Continuous, Interval
-from rheostat.simulate.continuous.moves import Waiting
+from rheostat.simulate.continuous.shard_moves import Waiting
 
 
 @dataclass

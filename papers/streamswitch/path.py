@@ -25,7 +25,7 @@ from rheostat.elastic.policies import StreamSwitch
 from rheostat.elastic.streamswitch.bound_split import adjusted, split_bound
 from rheostat.simulate.continuous.engine import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
-from rheostat.simulate.simulation import Bound, Simulation
+from rheostat.simulate.simulation import LatencyBound, Simulation
 from rheostat.workloads.wordcount import AMPLITUDE, COUNT_SLOTS, PERIOD, SENTENCES, SPLIT_SLOTS, WordCount
 
 SPLIT, COUNT = "split", "count"
@@ -105,7 +105,7 @@ def counted(words: Words) -> Counted:
     simulation = Simulation(
         engine(words, decides.pause),
         replace(decides, bounds=bounds),
-        bound=Bound(1.0, WINDOW, bounds, TOTAL),
+        bound=LatencyBound(1.0, WINDOW, bounds, TOTAL),
         warm_up=words.warm_up,
     )
     trace = simulation.run(words.warm_up + words.seconds, look)

@@ -23,7 +23,7 @@ from rheostat.arrays import Floats
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.simulate.continuous.engine import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
-from rheostat.simulate.simulation import Bound, Simulation
+from rheostat.simulate.simulation import LatencyBound, Simulation
 from rheostat.workloads.arrivals import Workload
 from rheostat.workloads.draws import Shards
 from rheostat.workloads.nexmark import BID_BYTES, Nexmark, Query
@@ -167,7 +167,7 @@ def ride(wave: Wave) -> Ridden:
         in_flight=round(THINNED * BUFFERS / BID_BYTES),
     )
     types = Types(engine, wave)
-    simulation = Simulation(engine, decides, bound=Bound(), warm_up=wave.warm_up)
+    simulation = Simulation(engine, decides, bound=LatencyBound(), warm_up=wave.warm_up)
     trace = simulation.run(wave.warm_up + wave.seconds, types.look)
     used = trace.mean_slots(warm_up=wave.warm_up)
     return Ridden(Outcome.of(wave.name, trace, trace.success[NAME], used, wave.warm_up), types.mixed)

@@ -20,11 +20,11 @@ from rheostat.elastic.elysium.config_search import compute_config
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.elysium import Elysium, OnlyNodes
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
-from rheostat.elastic.elysium.forecasts.network import PaperNetwork
+from rheostat.elastic.elysium.forecasts.paper_network import PaperNetwork
 from rheostat.elastic.elysium.forecasts.series import Series
 from rheostat.elastic.elysium.joint_scaling import JointScaling
 from rheostat.elastic.elysium.load_history import LoadHistory
-from rheostat.elastic.elysium.profiles.profile import Learned
+from rheostat.elastic.elysium.profiles.profile import LearnedProfile
 from rheostat.elastic.model.plan import Plan, Proposal
 from rheostat.elastic.model.policy import Policy
 from rheostat.errors import ConfigurationError
@@ -54,7 +54,7 @@ def test_learned_profiles_choose_as_the_truth_would(tmp_path: Path) -> None:
         record({"T1": T1}, {"T1": T1_PEAK}, store, seed=1)
     with MetricStore(tmp_path / "metrics.sqlite") as store:
         known = learn({"T1": T1}, store, seed=1, folds=3)
-    assert all(isinstance(p, Learned) and p.error < 0.03 for p in known.topologies["T1"].cpu.values())
+    assert all(isinstance(p, LearnedProfile) and p.error < 0.03 for p in known.topologies["T1"].cpu.values())
     assert known.topologies["T1"].selectivity["WordGenerator", "StopWordFilter"] == pytest.approx(17.86, rel=0.02)
     for load in (60.0, 150.0, 260.0, 330.0, 450.0, 550.0, 680.0):
         found, true = (compute_config(e, {"T1": load}).config for e in (known, oracle()))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rheostat.elastic.elasticutor.shard_rates import Measured
+from rheostat.elastic.elasticutor.shard_rates import ShardRates
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.queueing import epoch_latency, epoch_seconds
 from rheostat.elastic.policies import Static
@@ -193,7 +193,7 @@ def test_a_constant_rate_after_an_overload_is_measured_as_constant(operator: str
     """Ten seconds of three times what a slot can do, and then half of it: epochs become shorter one after the other."""
     load = RateCurve([300_000.0] * 10 + [50_000.0] * 190, weights=[1.0] * 4)
     running = pipeline(load)
-    before, known, lengths_seen = None, Measured.nothing(len(running.plan.operators[operator].routing)), []
+    before, known, lengths_seen = None, ShardRates.nothing(len(running.plan.operators[operator].routing)), []
     while running.time < 180.0:
         start, seen = running.time, running.step().observation
         counters = seen.operators[operator]

@@ -18,7 +18,7 @@ from rheostat.elastic.policies import POLICIES, Elasticutor, Static, StreamSwitc
 from rheostat.elastic.streamswitch.diagnosis import Limits
 from rheostat.errors import ConfigurationError
 from rheostat.simulate.scenario.scenario import Scenario, make_policy
-from rheostat.simulate.scenario.workloads import KINDS, make_workload
+from rheostat.simulate.scenario.workload_table import KINDS, make_workload
 from rheostat.simulate.simulation import Simulation
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))

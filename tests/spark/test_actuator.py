@@ -1,56 +1,17 @@
-"""The loop of a query without Spark: reports become observations, decisions the routing of the next epoch."""
+"""Plans on Spark: what is decided becomes the routing of the next epoch, with records of what changed."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pytest
 
 from rheostat.elastic.baselines.plain_balance import Balance
 from rheostat.elastic.baselines.static import Static
-from rheostat.elastic.loop.loop import PolicyLoop
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Policy
-from rheostat.elastic.routing.table import even_routing
-from rheostat.spark.actuator import EpochRouting, SparkActuator, compact
-from rheostat.spark.observer import Observer
+from rheostat.spark.actuator import compact
 from rheostat.spark.stage.task_reports import PartReport
-
-SHARDS = 8
-KEYED = ["by area", "by user @1"]
-
-
-class Epochs:
-    """What an epoch does with the loop, and nothing else."""
-
-    def __init__(self, policy: Policy, slots: int = 2, remembered: Mapping[str, Any] | None = None) -> None:
-        routing = {name: even_routing(SHARDS, slots) for name in KEYED} | {"global": even_routing(SHARDS, 1)}
-        self.observer = Observer(SHARDS, {name: (remembered or {}).get(name, ()) for name in routing})
-        self.actuator = SparkActuator(routing, KEYED)
-        self.loop = PolicyLoop(policy, self.actuator.plan, self.actuator)
-        self.inbox, self.epoch = self.loop.inbox, 0
-
-    def begin(self, counted: Mapping[str, Mapping[int, int]] | None = None) -> EpochRouting:
-        seen, loads = self.observer.before(counted or {}), self.observer.expected(counted or {})
-        turn = self.loop.turn(seen, self.actuator.plan, loads)
-        return self.actuator.begin(self.epoch, turn, loads)
-
-    def end(self, *reports: PartReport, counted: Mapping[str, Mapping[int, int]] | None = None) -> None:
-        self.observer.observe(
-            reports, counted or {}, self.actuator.plan, epoch=self.epoch, time=float(self.epoch), seconds=0.5, rows=10
-        )
-        self.epoch += 1
-
-
-def report(shards: dict[int, float], component: str = "by area", slot: int = 0, **more: Any) -> PartReport:
-    return PartReport(component, slot, shards=shards, **more)
-
-
-def slots(routing: Any, component: str = "by area") -> int:
-    return len(set(routing[component]))
-
+from tests.spark.loops import SHARDS, Epochs, report, slots
 
 # Requests
 
@@ -182,49 +143,6 @@ def test_looking_ahead_balances_the_rows_that_come_by_what_they_cost() -> None:
     expected = {slot: seconds for (name, slot), seconds in found.expected.items() if name == "by area"}
     assert sum(expected.values()) == pytest.approx(5 * 1.0 + 50 * 0.1 + 0.1, rel=1e-6)
     assert query.begin({"by area": {}}).changes == ()
-
-
-# Observations
-
-
-def test_loads_are_summed_over_the_slots_of_a_component() -> None:
-    query = Epochs(Static())
-    query.end(report({0: 1.0, 1: 2.0}), report({1: 3.0}, slot=1), report({1: 7.0}, "by user @1"))
-    loads, seen = query.observer.loads, query.observer.newest
-    assert loads["by area"].to_pairs() == ((0, 1.0), (1, 5.0))
-    assert loads["by user @1"].to_pairs() == ((1, 7.0),)
-    assert loads["global"].to_pairs() == ()
-    assert seen.operators["by area"].work.tolist() == [1.0, 5.0, 0, 0, 0, 0, 0, 0]
-    assert seen.operators["by area"].useful.tolist() == [3.0, 3.0]
-    assert (seen.epoch, seen.external, set(seen.operators)) == (0, 20.0, {"by area", "by user @1"})
-
-
-def test_what_tasks_do_not_report_is_not_a_number() -> None:
-    query = Epochs(Static())
-    query.end(report({0: 1.0}))
-    seen = query.observer.newest.operators["by area"]
-    for values in (seen.arrived, seen.completed, seen.latency, seen.traffic, seen.state):
-        assert len(values) == SHARDS
-        assert np.isnan(values).all()
-    counted = {"by area": {0: 3, 5: 2}}
-    query.end(report({0: 1.0}), counted=counted)
-    query.end(report({0: 1.0}), counted=counted)
-    seen = query.observer.newest.operators["by area"]
-    assert seen.arrived.tolist() == seen.completed.tolist() == [6, 0, 0, 0, 0, 4, 0, 0]
-
-
-def test_the_hottest_key_is_that_with_most_work_of_all() -> None:
-    query = Epochs(Static())
-    query.end(
-        report({0: 1.0}, hottest=(0, "area='small'", 1.0)),
-        report({5: 3.0}, hottest=(5, "area='large'", 0.5)),
-        report({6: 1.0}),
-    )
-    key, share = query.observer.hottest["by area"]
-    assert key == "area='large'"
-    assert share == pytest.approx(0.3)
-    query.end(report({0: 1.0}))
-    assert query.observer.hottest == {}
 
 
 @pytest.mark.parametrize("policy", [Static(), Balance()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -147,6 +148,51 @@ def test_a_key_that_no_placement_helps_is_named(spark: SparkSession, tmp_path: P
     assert last.hottest["by key"][1] > 0.5
     assert "(key='hot') alone carries" in last.hot["by key"]
     assert "no placement is balanced" in last.hot["by key"]
+
+
+def test_looking_ahead_balances_rows_before_they_are_routed(spark: SparkSession, tmp_path: Path) -> None:
+    """In every epoch other keys are busy, all of them in the first of three slots until something moves."""
+    shard = shard_sql("xxhash64(concat('k', id))", 64)
+    keys = [f"k{r.id}" for r in spark.range(200).where(f"{shard} < 64 div 3").limit(24).collect()]
+    given_batches = Batches.of(*([(e * SECOND, keys[6 * e + i % 6], 1) for i in range(60)] for e in range(4)))
+    t = rh.Topology("ahead")
+    rows = t.source(given_batches.stream(spark, tmp_path / "in"), event_time="ts")
+    rows.process("running", running, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(
+        rh.sinks.parquet(str(tmp_path / "running"))
+    )
+    policy = rh.policies.Balance(threshold=1.5, ahead=True)
+    query = run(t, tmp_path / "checkpoint", slots=3, shards=64, policy=policy)
+    assert same(result(tmp_path, "running"), expected_running(given_batches))
+    first = query.progress[0]
+    assert [c.reason for c in first.changes] == ["the busiest slot will have 3.00 times the mean"]
+    assert all("will have" in c.reason for p in query.progress for c in p.changes)
+
+
+@pytest.mark.parametrize("policy", ["streamswitch", "elasticutor", "drs"])
+def test_policies_that_are_not_connected_to_spark_are_refused_before_anything_is_written(
+    spark: SparkSession, tmp_path: Path, policy: str
+) -> None:
+    Batches.of([(0, "a", 1)]).write(tmp_path / "in")
+    with pytest.raises(rh.ConfigurationError, match=f"policy '{policy}' is not connected to Spark yet.*simulate"):
+        topology(spark, tmp_path).start(str(tmp_path / "checkpoint"), policy=policy)
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def heavy_packages(rows: pl.DataFrame) -> pl.DataFrame:
+    """Packages of extras that a task has loaded."""
+    found = {"numba", "sklearn", "scipy", "matplotlib"} & set(sys.modules)
+    return rows.select("key", found=pl.lit(",".join(sorted(found))))
+
+
+def test_tasks_load_no_package_of_an_extra(spark: SparkSession, tmp_path: Path) -> None:
+    given_batches = Batches.of([(0, "a", 1), (0, "b", 1)])
+    t = rh.Topology("light")
+    rows = t.source(given_batches.stream(spark, tmp_path / "in"), event_time="ts")
+    rows.process("heavy", heavy_packages, by="key", schema="key string, found string").sink(
+        rh.sinks.parquet(str(tmp_path / "heavy"))
+    )
+    run(t, tmp_path / "checkpoint", policy="balance")
+    assert result(tmp_path, "heavy")["found"].unique().to_list() == [""]
 
 
 def test_wishes_that_cannot_be_met(spark: SparkSession, tmp_path: Path) -> None:

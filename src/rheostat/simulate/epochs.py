@@ -34,9 +34,16 @@ class Epochs:
     """A running simulation of epochs: ``step`` takes one, ``apply`` changes the plan of the next.
 
     Attributes:
+        job: operators and how rows go between them.
+        cluster: nodes and their network.
+        workload: where rows come from.
+        plan: where the next epoch runs.
+        seed: everything random follows from it.
         overhead: seconds that every epoch costs.
         task: seconds of a core that every slot costs in every epoch.
         trigger: an epoch begins at the earliest so many seconds after the one before it.
+        time: seconds simulated so far.
+        epoch: epochs simulated so far.
 
     >>> from rheostat.elastic.model.plan import OperatorPlan
     >>> from rheostat.workloads.arrivals import Constant
@@ -165,7 +172,7 @@ class Epochs:
     def _interval(
         self, rows: dict[str, Floats], useful: dict[str, Floats], offered: float, seconds: float, latency: float
     ) -> Interval:
-        """What there is to see of the time between the ends of two epochs: counters and seconds are both of that."""
+        """What was observed between the ends of two epochs; counters and seconds both cover that time."""
         observed, done, waited = {}, {}, {}
         bins = np.zeros((len(self.job.operators), BINS), dtype=np.int64)
         sends = {name for operator in self.job.operators for name in operator.inputs}

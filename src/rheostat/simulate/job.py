@@ -18,10 +18,12 @@ class Operator:
     """One operator of a simulated job.
 
     Attributes:
+        name: unique in the job.
         shards: how many.
         cost: mean seconds of a core per row.
         variability: 0 if all rows cost the same, 1 if their costs are exponentially distributed.
-        row_bytes: size of a row that comes in; ``out_bytes`` of one that goes out.
+        row_bytes: size of a row that comes in.
+        out_bytes: size of a row that goes out.
         state_bytes: state of a shard.
         selectivity: rows sent to each downstream operator per row taken.
         inputs: the operators that send to this one; none if rows come from outside.
@@ -56,6 +58,9 @@ class Operator:
 class Job:
     """Operators, upstream first; the first one takes the rows of the workload.
 
+    Attributes:
+        operators: in this order.
+
     >>> Job((Operator("split", 4, 0.001), Operator("count", 8, 0.001, inputs=("split",)))).edges()
     [(0, 1)]
     """
@@ -86,6 +91,8 @@ class Cluster:
     """Nodes and their network; the papers' by default (Elasticutor section 5: 32 nodes of 8 cores, 1 Gbps).
 
     Attributes:
+        nodes: how many.
+        cores: of every node.
         bandwidth: bytes per second that a node can send, and as many that it can take.
         speeds: how fast slots of each node are, 1 if nothing else is said.
     """

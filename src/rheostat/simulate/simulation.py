@@ -19,11 +19,18 @@ from rheostat.simulate.continuous.engine import Interval
 from rheostat.simulate.continuous.records import BINS
 from rheostat.simulate.job import Cluster, Job
 from rheostat.simulate.success import Success
-from rheostat.simulate.trace import Decision, Trace, quantile
+from rheostat.simulate.trace import Trace, TracedDecision, quantile
 
 
-class Engine(Protocol):
-    """What a policy can be run on: ``Continuous`` or ``Epochs``."""
+class SimulationEngine(Protocol):
+    """What a policy can be run on: ``Continuous`` or ``Epochs``.
+
+    Attributes:
+        job: what it runs.
+        cluster: what it runs on.
+        time: seconds simulated so far.
+        switches: seconds that each change stopped its slots.
+    """
 
     job: Job
     cluster: Cluster
@@ -45,7 +52,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
-class Bound:
+class LatencyBound:
     """A latency bound (L, T) that success is measured by.
 
     Attributes:
@@ -75,6 +82,8 @@ class Simulation:
     """A policy and an engine that it decides for.
 
     Attributes:
+        engine: what is simulated.
+        policy: who decides.
         every: intervals between two decisions.
         bound: what success is measured by; nothing is measured without one.
         warm_up: seconds that do not count for success.
@@ -91,10 +100,10 @@ class Simulation:
     (1, 2)
     """
 
-    engine: Engine
+    engine: SimulationEngine
     policy: Policy
     every: int = 1
-    bound: Bound | None = None
+    bound: LatencyBound | None = None
     warm_up: float = 0.0
 
     def __post_init__(self) -> None:
@@ -128,7 +137,7 @@ class Simulation:
             old, new = before.operators[revision.operator], revision.plan
             moved = int((old.routing != new.routing).sum())
             log.decisions.append(
-                Decision(
+                TracedDecision(
                     self.engine.time,
                     revision.operator,
                     str(revision.action),
@@ -163,7 +172,7 @@ def combined(seen: Sequence[Observation]) -> Observation:
 class _Log:
     """What a run has seen so far."""
 
-    def __init__(self, engine: Engine, bound: Bound | None) -> None:
+    def __init__(self, engine: SimulationEngine, bound: LatencyBound | None) -> None:
         self._engine, self._bound = engine, bound
         self._names = [o.name for o in engine.job.operators]
         self._shards = {o.name: o.shards for o in engine.job.operators}
@@ -171,7 +180,7 @@ class _Log:
         self._success: dict[str, Success] = {}
         self._path: Success | None = None
         self._bins: npt.NDArray[np.int64] = np.zeros((len(self._names), BINS), dtype=np.int64)
-        self.decisions: list[Decision] = []
+        self.decisions: list[TracedDecision] = []
         self.thought: list[float] = []
 
     def add(self, seen: Interval, seconds: float, counts: bool) -> None:
@@ -216,7 +225,7 @@ class _Log:
             bins=self._bins,
         )
 
-    def _judge(self, seen: Interval, seconds: float, bound: Bound) -> None:
+    def _judge(self, seen: Interval, seconds: float, bound: LatencyBound) -> None:
         if not self._success:
             limits = {n: bound.operators.get(n, bound.seconds) for n in self._names}
             self._success = {n: Success(self._shards[n], limits[n], bound.window) for n in self._names}

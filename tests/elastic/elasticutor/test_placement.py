@@ -17,8 +17,8 @@ from rheostat.elastic.elasticutor.cores import NOTHING, Cores, migration
 from rheostat.elastic.elasticutor.placement import (
     HORIZON,
     LOCALITY,
+    CorePlacement,
     Executors,
-    Placement,
     place,
     place_as_printed,
     place_naively,
@@ -58,7 +58,7 @@ SIZES = st.lists(st.sampled_from([0.0, 1.0, 10.0, 1000.0]) | st.floats(0, 1e9), 
 TRAFFIC = st.lists(st.sampled_from([0.0, LOCALITY, 3e6, 2e7]), min_size=7, max_size=7)
 
 
-def check(found: Placement, wanted: list[int], capacity: list[int]) -> None:
+def check(found: CorePlacement, wanted: list[int], capacity: list[int]) -> None:
     """Capacity is kept, everyone has what it wants, and if that cannot be, all cores are in use."""
     total, used = found.cores.by_executor(len(wanted)), found.cores.by_node(len(capacity))
     assert (found.cores.cores > 0).all()

@@ -14,7 +14,7 @@ from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Proposal
 from rheostat.elastic.policies import Drs, DrsLb, StreamSwitch
 from rheostat.elastic.streamswitch.diagnosis import Limits
 from rheostat.errors import TopologyError
-from rheostat.simulate.simulation import Bound, Simulation
+from rheostat.simulate.simulation import LatencyBound, Simulation
 from rheostat.workloads.arrivals import Constant
 from tests.elastic.situations import Fluid, driven, small_engine, world
 
@@ -120,7 +120,7 @@ def test_the_bound_is_kept_in_a_run() -> None:
     """Starting with a fifth of the slots that are needed, nearly all windows after a minute are within a second."""
     policy = StreamSwitch()
     engine = small_engine(policy, Constant(400.0, [1.0] * 64), slots=1)
-    trace = Simulation(engine, policy, bound=Bound(1.0, 1.0), warm_up=60.0).run(120.0)
+    trace = Simulation(engine, policy, bound=LatencyBound(1.0, 1.0), warm_up=60.0).run(120.0)
     assert trace.mean_success() > 0.95
 
 

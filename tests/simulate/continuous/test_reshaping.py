@@ -12,7 +12,7 @@ from rheostat.elastic.model.plan import OperatorPlan, Plan, Subspaces
 from rheostat.elastic.model.policy import Pause
 from rheostat.elastic.policies import Elasticutor
 from rheostat.simulate.continuous.engine import Continuous, Interval
-from rheostat.simulate.continuous.moves import repartitioned
+from rheostat.simulate.continuous.shard_moves import repartitioned
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.simulation import Simulation
 from rheostat.simulate.trace import Trace

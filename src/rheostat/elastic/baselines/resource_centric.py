@@ -54,7 +54,7 @@ class ResourceCentric:
 
     @classmethod
     def published(cls, bound: float = 0.02) -> ResourceCentric:
-        """As the paper compares with it: what is measured and when it acts are as in Elasticutor (section 5)."""
+        """As published: it measures and acts as Elasticutor does (section 5)."""
         return cls(bound=bound, even=THRESHOLD, steady=1.0, weight=RATE_WEIGHT, name="resource-centric-published")
 
     def begin(self, plan: Plan) -> Rates:
@@ -116,7 +116,7 @@ class ResourceCentric:
 
 
 def _shrunk(plan: OperatorPlan, count: int, used: Ints) -> Ints:
-    """Nodes of the slots, without those at the end that are too many; ``used`` is kept up to date."""
+    """Nodes of the slots after the last ones were dropped; ``used`` is kept up to date."""
     nodes = plan.nodes.copy()
     gone = plan.used[max(count, 1) :]
     np.subtract.at(used, nodes[gone], 1)
@@ -125,7 +125,7 @@ def _shrunk(plan: OperatorPlan, count: int, used: Ints) -> Ints:
 
 
 def _grown(nodes: Ints, count: int, before: Ints, cores: Ints, used: Ints) -> Ints:
-    """With new slots where cores are free, and numbers that no slot had before; ``used`` is kept up to date."""
+    """Nodes of the slots with new ones where cores are free, under unused numbers; ``used`` is kept up to date."""
     for _ in range(count - int(np.count_nonzero(nodes >= 0))):
         room = cores - used
         node = int(room.argmax())

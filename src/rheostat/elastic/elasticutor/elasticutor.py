@@ -21,14 +21,14 @@ from rheostat.elastic.elasticutor.epoch_allocation import allocate_epochs, usual
 from rheostat.elastic.elasticutor.placement import (
     HORIZON,
     LOCALITY,
+    CorePlacement,
     Executors,
-    Placement,
     place,
     place_as_printed,
     place_naively,
 )
 from rheostat.elastic.elasticutor.rates import Rates, usual
-from rheostat.elastic.elasticutor.shard_rates import Measured
+from rheostat.elastic.elasticutor.shard_rates import ShardRates
 from rheostat.elastic.elasticutor.split_merge import EVERY, reshape
 from rheostat.elastic.elasticutor.subspaces import fitted, living, subspaces_of
 from rheostat.elastic.loop.hysteresis import BUSY, idle, stays
@@ -90,7 +90,7 @@ class Elasticutor:
 
     @classmethod
     def published(cls, bound: float = 0.02) -> Elasticutor:
-        """As the paper has it, without the rules above that it has not.
+        """As published: without the rules above that the paper does not have.
 
         What it leaves open is filled in as in the others. Rates are means of the last intervals, of the newest alone
         once keys have shifted, and what a source that is held back would have sent counts; what waits is to be worked
@@ -167,7 +167,9 @@ class Elasticutor:
             else replace(STAY, reasons=tuple(reasons))
         )
 
-    def schedule(self, history: Rates, plan: Plan, subspaces: Mapping[str, Subspaces]) -> tuple[Allocation, Placement]:
+    def schedule(
+        self, history: Rates, plan: Plan, subspaces: Mapping[str, Subspaces]
+    ) -> tuple[Allocation, CorePlacement]:
         """How many cores every executor gets, and on which nodes (section 4): what the paper times in table 3."""
         known, current = _executors(subspaces, history.operators, self._waiting), _current(plan, subspaces)
         allocation = self._allocate(known, current, history)
@@ -200,7 +202,7 @@ class Elasticutor:
         """Seconds for which rows usually wait for the next epoch; more than that is a backlog."""
         return 0.0 if self.overhead is None else usual_wait(self.overhead, self.bound)
 
-    def _place(self, wanted: Ints, known: Executors, current: Cores, cores: Ints) -> Placement:
+    def _place(self, wanted: Ints, known: Executors, current: Cores, cores: Ints) -> CorePlacement:
         load = offered_load(known.arrivals, self._services(known))
         kept = _released(current, wanted, known.homes, load) if self.release else current
         given = cores, known.homes, kept, known.state, known.traffic
@@ -237,7 +239,7 @@ class Elasticutor:
 
 
 def _released(current: Cores, wanted: Ints, homes: Ints, load: Floats) -> Cores:
-    """Without the cores that executors have far too many of, remote ones first.
+    """Drop cores of executors that have far too many, remote ones first.
 
     Algorithm 1 takes cores from those who have too many only when others want them. Whoever pays for cores wants them
     back as well.
@@ -252,7 +254,7 @@ def _released(current: Cores, wanted: Ints, homes: Ints, load: Floats) -> Cores:
     return Cores.summed(executor, node, cores - gives)
 
 
-def _executors(subspaces: Mapping[str, Subspaces], measured: Mapping[str, Measured], waiting: float) -> Executors:
+def _executors(subspaces: Mapping[str, Subspaces], measured: Mapping[str, ShardRates], waiting: float) -> Executors:
     """What is known of the executors of all operators, one after the other."""
     parts: list[tuple[Floats, ...]] = []
     for name, owned in subspaces.items():
@@ -306,13 +308,14 @@ def _slotted(plan: OperatorPlan, owned: Subspaces, cores: Cores, homes: Ints) ->
 
 
 def _numbers(where: Ints, gone: Ints, nodes: Ints) -> Ints:
-    """Numbers for new slots: of slots that go on the same node, or else numbers that nobody has.
+    """Numbers for new slots: those of slots that go on the same node, or else unused ones.
 
     A number must not change its node from one plan to the next: state is looked for where the slot was.
 
     Args:
         where: the node of every new slot.
-        gone: slots that go; ``nodes``, of all slots before.
+        gone: slots that go.
+        nodes: of all slots before.
 
     >>> _numbers(np.array([0, 1, 1, 1]), np.array([2, 0]), np.array([1, 0, 1, -1])).tolist()
     [3, 2, 0, 4]

@@ -20,9 +20,11 @@ def reassigned(
     nothing; of equal costs, those at home win. An executor without a core has its state at home.
 
     Args:
-        wanted: cores for every executor, no more in all than there are; ``current``, those it has, by node.
+        wanted: cores for every executor, no more in all than there are.
+        current: cores that every executor has, by node.
         nodes: how many cores each node has.
-        state: bytes of each executor; ``intensity``, bytes per second and core.
+        state: bytes of each executor.
+        intensity: bytes per second and core of each executor.
 
     >>> held, sizes = np.array([[2, 0], [0, 1], [0, 1]]), np.full(3, 8e6)
     >>> known = np.array([1, 2, 1]), held, np.array([2, 2]), np.array([0, 1, 1]), sizes

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rheostat.arrays import Floats, Ints
-from rheostat.elastic.elasticutor.shard_rates import Measured
+from rheostat.elastic.elasticutor.shard_rates import ShardRates
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan
 from rheostat.elastic.model.smoothing import RATE_WEIGHT
@@ -19,13 +19,15 @@ class Rates:
     """What was measured of every operator, and the cores there are.
 
     Attributes:
+        operators: what was measured, by name.
+        cores: of every node; empty before the first observation.
         external: rows per second that would enter the topology without back-pressure.
         time: when the last interval ended whose end is known.
         round: when the round of splitting and merging executors began that is not done yet, and the executors of all
             shards then; None between rounds.
     """
 
-    operators: Mapping[str, Measured]
+    operators: Mapping[str, ShardRates]
     cores: Ints
     external: float = 0.0
     time: float = float("-inf")
@@ -33,13 +35,13 @@ class Rates:
 
     @property
     def due(self) -> bool:
-        """Whether executors are to be split and merged now."""
+        """True if executors are to be split and merged now."""
         return self.round is not None
 
     @classmethod
     def nothing(cls, plan: Plan) -> Rates:
         """Nothing measured yet."""
-        operators = {name: Measured.nothing(len(p.routing)) for name, p in plan.operators.items()}
+        operators = {name: ShardRates.nothing(len(p.routing)) for name, p in plan.operators.items()}
         return cls(operators, np.zeros(0, dtype=np.int64))
 
     def after(self, observation: Observation, every: float = 0.0, weight: float = RATE_WEIGHT) -> Rates:

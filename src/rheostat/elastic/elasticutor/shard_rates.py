@@ -15,13 +15,13 @@ _SHIFT = 1.5
 """Times what chance explains, from which on a difference between two intervals is a shift."""
 
 _STOPPED = 3.0
-"""A stretch from which on an interval says little: its source was stopped for most of it."""
+"""Stretch above which an interval says little, since its source was stopped for most of it."""
 
 _CATCH_UP = 5.0
 """Seconds in which rows that wait are to be worked off, besides those that arrive."""
 
 _BEHIND = 3
-"""Intervals after which a counter that has gone back is believed: it started again, or what it was was wrong."""
+"""Intervals after which a counter that went back is believed: it started again, or had been wrong before."""
 
 _EXACT = 2.0**53
 """No counter is larger: beyond it, one row more makes no difference."""
@@ -31,14 +31,17 @@ _SHORTEST, _LONGEST = 1e-9, 1e9
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class ShardRates:
     """What is known of one operator, by shard.
 
     Attributes:
-        arrival: rows per second; ``backlog``, rows that wait.
+        arrival: rows per second.
+        backlog: rows that wait.
         service: rows per second of one core; NaN while no row was completed.
-        traffic: bytes per second in and out; ``state``, bytes.
-        arrived: counters when they were last there, and ``completed``.
+        traffic: bytes per second in and out.
+        state: bytes.
+        arrived: counters of arrived rows when they were last there.
+        completed: counters of completed rows when they were last there.
         intervals: how many intervals said anything.
         missed: seconds for which the counters of each shard have been missing; None if none has.
         behind: for how many intervals they have been lower than before; None if none has.
@@ -56,14 +59,14 @@ class Measured:
     behind: Ints | None = None
 
     @classmethod
-    def nothing(cls, shards: int) -> Measured:
+    def nothing(cls, shards: int) -> ShardRates:
         """Before anything was observed."""
         zeros = np.zeros(shards)
         return cls(zeros, zeros, np.nan, zeros, zeros, zeros, zeros)
 
     def after(
         self, seen: OperatorObservation, seconds: float, stretch: float = 1.0, weight: float = RATE_WEIGHT
-    ) -> Measured:
+    ) -> ShardRates:
         """After one more interval. Counters that are missing or absurd leave their shard as it was.
 
         What comes after a gap is divided by the time since the counters were last there. Counters that have gone back
@@ -76,7 +79,7 @@ class Measured:
         >>> plan = OperatorPlan.even(2, 1)
         >>> seen = OperatorObservation(
         ...     plan=plan, arrived=np.array([8.0, 2.0]), completed=np.array([5.0, 1.0]), useful=np.array([0.6]))
-        >>> found = Measured.nothing(2).after(seen, seconds=2.0)
+        >>> found = ShardRates.nothing(2).after(seen, seconds=2.0)
         >>> found.arrival.tolist(), found.backlog.tolist(), found.service
         ([4.0, 1.0], [3.0, 1.0], 10.0)
         """
@@ -101,7 +104,7 @@ class Measured:
         if not whole:
             arrival = np.where(fine, arrival, self.arrival)
             arrived, completed = np.where(taken, came, self.arrived), np.where(taken, went, self.completed)
-        return Measured(
+        return ShardRates(
             arrival,
             np.clip(arrived - completed, 0.0, None),
             self._served(seen, done, fine, share),
@@ -115,7 +118,7 @@ class Measured:
         )
 
     def _gaps(self, came: Floats, went: Floats, fine: Flags, seconds: float) -> tuple[Floats, Ints | None, Flags]:
-        """For how long counters are missing or behind now, and which of them counting goes on from."""
+        """How long counters have been missing or behind, and which counters are accepted as they are now."""
         there = (came >= 0) & (went >= 0) & (came < _EXACT) & (went < _EXACT)
         before = np.zeros(len(fine), dtype=np.int64) if self.behind is None else self.behind
         behind = np.where(fine, 0, before + there)
@@ -146,7 +149,7 @@ class Measured:
                 backlog.
 
         >>> one, zero = np.ones(1), np.zeros(1)
-        >>> known = Measured(100 * one, 600 * one, 1e3, zero, zero, zero, zero)
+        >>> known = ShardRates(100 * one, 600 * one, 1e3, zero, zero, zero, zero)
         >>> known.demand().tolist(), known.demand(waiting=4.0).tolist(), known.demand(waiting=9.0).tolist()
         ([220.0], [140.0], [100.0])
         """
@@ -157,12 +160,12 @@ class Measured:
         return self.demand(waiting) / (self.service if self.service > 0 else 1.0)
 
     def known(self, plan: OperatorPlan) -> bool:
-        """Whether there is anything to decide by."""
+        """True if there is anything to decide by."""
         return self.intervals > 0 and self.service > 0 and len(self.arrival) == len(plan.routing)
 
 
 def shifted(counts: Floats, before: Floats, intervals: float) -> bool:
-    """Whether rows come from other shards than before, by more than chance explains.
+    """True if rows come from other shards than before, by more than chance explains.
 
     Compares how rows spread over shards: half the sum of absolute differences, against what two samples of the same
     distribution have on average.

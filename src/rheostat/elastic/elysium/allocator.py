@@ -27,6 +27,7 @@ class NodeSlots:
     """How many slots of every operator run on every node.
 
     Attributes:
+        nodes: how many there are.
         counts: by topology: operators (in the order of the parallelism) x nodes.
     """
 

@@ -1,9 +1,9 @@
 """The configuration for an input load, in two stages: operators first, then nodes (ELYSIUM's Algorithm 1).
 
 Four things that the listing leaves open are settled here. Its second loop lowers the parallelism of an idle operator
-even if the slots that remain would be in stress; here it does not. Its last loop adds nodes for ever if a slot alone is
-too much for a node; here it ends at ``most_nodes``, or where every slot has a node of its own, with the best there is
-and the word that it is not enough. Topologies may be given nodes of their own, as the paper's Fig. 12 shows them. And a
+even if the slots that remain would be in stress; here it does not. Its last loop never ends if a slot alone is too much
+for a node; here it ends at ``most_nodes``, or where every slot has a node of its own, with the best configuration there
+is, marked as infeasible. Topologies may be given nodes of their own, as the paper's Fig. 12 shows them. And a
 topology whose input load is not known keeps what it has, while the others are provided for.
 """
 
@@ -26,6 +26,8 @@ class Bounds:
 
     Attributes:
         most_nodes: that the cluster may have.
+        thresholds: from where on slots and nodes are in stress.
+        allocator: decides which slot runs on which node.
         apart: every topology gets nodes of its own.
     """
 
@@ -46,6 +48,7 @@ class Current:
     A topology without a known input load keeps exactly what it has.
 
     Attributes:
+        config: slots and nodes.
         slot_cpu: share of a core that each slot was seen to use, by topology and operator; the slots of a topology
             without a known load count with it, or as nothing where it was not measured.
         behind: topologies with a backlog, of which nothing is scaled in.
@@ -69,7 +72,8 @@ class Stage:
 
     Attributes:
         config: with the nodes there are now after the first stage, with the right ones after the second.
-        feasible: whether nothing is in stress, as far as this stage can tell.
+        feasible: True if nothing is in stress, as far as this stage can tell.
+        reasons: in words and numbers.
     """
 
     config: Config
@@ -82,8 +86,9 @@ class Fit:
     """A number of nodes, and how they would do.
 
     Attributes:
+        nodes: how many.
         worst: the highest share that any node uses of any resource, relative to that resource's threshold.
-        feasible: whether nothing is in stress.
+        feasible: True if nothing is in stress.
     """
 
     nodes: int
@@ -170,7 +175,7 @@ def node_stage(
 
 
 def judged(estimator: Estimator, config: Config, loads: Loads, bounds: Bounds, current: Current = NOTHING) -> Fit:
-    """How a configuration would do, whoever chose it."""
+    """How a configuration would do that was chosen elsewhere."""
     weights = weights_of(estimator, config.parallelism, loads, current)
     worst = _stress(estimator, allocated(config, bounds.allocator, weights), weights, loads, bounds.thresholds)
     return Fit(config.nodes, worst, worst <= 1.0)

@@ -12,7 +12,13 @@ from rheostat.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class ScalableOperator:
-    """An operator that may have between ``least`` and ``most`` slots."""
+    """An operator that may have between ``least`` and ``most`` slots.
+
+    Attributes:
+        name: unique in its topology.
+        most: slots at most.
+        least: slots at least.
+    """
 
     name: str
     most: int = 4

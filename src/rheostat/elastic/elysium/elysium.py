@@ -77,12 +77,12 @@ class Elysium:
             )
 
     def begin(self, plan: Plan) -> LoadHistory:
-        """Nothing known but the past."""
+        """Only the past is known."""
         check_plan(plan, {name: known.dataflow for name, known in self.estimator.topologies.items()})
         return LoadHistory(dict(self.past))
 
     def learn(self, history: LoadHistory, observation: Observation) -> LoadHistory:
-        """The loads with one more, and what was used."""
+        """The loads with one more value, and what slots and nodes used."""
         return history.after(observation)
 
     def decide(self, history: LoadHistory, plan: Plan) -> Proposal:
@@ -135,11 +135,11 @@ class OnlyOperators:
     ahead: ClassVar[bool] = False
 
     def begin(self, plan: Plan) -> LoadHistory:
-        """Nothing known but the past."""
+        """Only the past is known."""
         return self.inner.begin(plan)
 
     def learn(self, history: LoadHistory, observation: Observation) -> LoadHistory:
-        """The loads with one more, and what was used."""
+        """The loads with one more value, and what slots and nodes used."""
         return self.inner.learn(history, observation)
 
     def decide(self, history: LoadHistory, plan: Plan) -> Proposal:
@@ -182,7 +182,7 @@ class OnlyNodes:
         return LoadHistory()
 
     def learn(self, history: LoadHistory, observation: Observation) -> LoadHistory:
-        """The loads with one more, and what was used."""
+        """The loads with one more value, and what slots and nodes used."""
         return history.after(observation)
 
     def decide(self, history: LoadHistory, plan: Plan) -> Proposal:

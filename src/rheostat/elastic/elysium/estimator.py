@@ -30,6 +30,8 @@ class Profiles:
     """What was learned about one topology: the paper's application description parameters.
 
     Attributes:
+        dataflow: operators and streams.
+        selectivity: rows sent per row received, by stream.
         cpu: cycles per second of one slot as a function of its input rate, by operator.
         memory: bytes of one slot, the same way.
         row_bytes: bytes per row, by stream; ``(INPUT, source)`` for the rows that come from outside.
@@ -63,6 +65,7 @@ class Estimator:
     """Estimates for all topologies that share a cluster.
 
     Attributes:
+        topologies: what was learned, by topology.
         overhead: cycles per second of a node as a function of what its slots use together.
         node: what every node has.
     """

@@ -180,7 +180,7 @@ def _ended(state: Treatment, note: str) -> Treatment:
 
 
 def _at(state: Treatment, now: float) -> Treatment:
-    """At a time, which never goes back; what is not a time changes nothing."""
+    """The state at a time; times that go back or are not finite change nothing."""
     return replace(state, time=now) if state.time < now < float("inf") else state
 
 

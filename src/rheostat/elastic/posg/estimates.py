@@ -25,7 +25,7 @@ class Estimates:
         cells: count and estimate, by slot, row and column.
         merged: what all slots together know.
         unseen: seconds that an item counts as of which a sketch has nothing; None: as its mean cell.
-        alike: whether an item counts the same in every slot.
+        alike: True if an item counts the same in every slot.
     """
 
     cells: Costs

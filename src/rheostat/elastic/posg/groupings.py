@@ -34,6 +34,10 @@ class Grouping(Protocol):
 class RoundRobin:
     """One slot after the other, whatever the tuples cost.
 
+    Attributes:
+        slots: how many.
+        turn: the slot that is next.
+
     >>> slots, after = RoundRobin(3).assign([5, 5, 5, 5])
     >>> slots.tolist(), after.turn
     ([0, 1, 2, 0], 1)
@@ -96,6 +100,7 @@ class Greedy:
     ([0, 1, 1, 1], [3.0, 3.0])
 
     Attributes:
+        estimates: seconds of every item in every slot.
         loads: estimated seconds of work that every slot was given so far.
     """
 
@@ -131,7 +136,7 @@ class LptGrouping(Greedy):
     ([1, 1, 1, 0], [3.0, 3.0])
 
     Attributes:
-        exchange: whether tuples are exchanged in the end.
+        exchange: True if tuples are exchanged in the end.
     """
 
     exchange: bool = True

@@ -43,8 +43,11 @@ class Instance:
     SyncReply(slot=0, epoch=1, difference=0.25)
 
     Attributes:
+        slot: its number.
         sketch: everything executed since the last report.
-        count_new: whether a cell that was empty at the last look counts as one that was 0 and has changed. Equation 1
+        window: tuples between two looks at the sketch.
+        tolerance: relative change of the sketch below which it counts as stable.
+        count_new: True if a cell that was empty at the last look counts as one that was 0 and has changed. Equation 1
             divides by zero there, and this is what is nearest to its letter: see ``relative_error``.
         snapshot: mean seconds per cell at the last look; None until the first.
         looked: tuples executed since the last look.

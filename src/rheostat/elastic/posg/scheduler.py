@@ -78,20 +78,25 @@ class Posg:
     (<Phase.RUN: 'run'>, [3.5, 3.5])
 
     Attributes:
+        slots: how many.
         longest_first: place each batch of tuples as a whole, by falling estimate, instead of in order of arrival; all
             slots share what each has learnt.
+        resync: tuples in RUN after which slots are asked again, though no sketch is new; 0 for never, as in the paper.
+            The authors' published implementation does after as many tuples as all windows of the slots have.
+        reply_limit: seconds that a reply is waited for.
+        report_limit: seconds that reports of all slots are waited for.
         shortest_inside: have slots execute their tuples of a batch by rising estimate, not in order of arrival; those
             that carry requests come first. Few then wait for the long ones: for the same tuples in a slot, no order has
             a smaller mean completion time (Smith 1956).
-        resync: tuples in RUN after which slots are asked again, though no sketch is new; 0 for never, as in the paper.
-            The authors' published implementation does after as many tuples as all windows of the slots have.
         unseen: seconds that an item counts as of which a slot's sketch has nothing. None: as the mean cell. Listing
             III.2 divides by zero there; 0.0 is what is nearest to its letter.
+        phase: of the protocol (figure 3).
+        turn: the slot that is next in round robin.
         work: estimates and cumulated work of the slots, once every slot can be estimated.
         epoch: synchronisations begun.
         sent: requests of this epoch that are out.
-        replies: of this epoch, by slot.
         since: tuples placed since RUN was entered.
+        replies: of this epoch, by slot.
         deadline: when a wait ends.
         reports: the newest from every slot.
     """
@@ -192,7 +197,7 @@ class Posg:
         return replace(self, work=work)._ask()
 
     def _ask(self) -> Posg:
-        """The next epoch begins: whatever was asked before does not matter any more."""
+        """Begin the next epoch; earlier requests no longer matter."""
         return replace(self, phase=Phase.SEND_ALL, epoch=self.epoch + 1, sent=0, since=0, replies={}, deadline=math.inf)
 
     def _send(self, items: npt.NDArray[np.int64], now: float) -> tuple[Slots, Requests, Posg]:

@@ -174,7 +174,7 @@ def lightest(numbers: Multipliers, cells: Costs, item: int) -> tuple[float, floa
 
 @compiled
 def _update(numbers: Multipliers, frequencies: Ints, times: Costs, items: Items, costs: Costs) -> bool:
-    """Add the executions in place; whether all costs could be true."""
+    """Add the executions in place; True if all costs are valid."""
     fine = True
     for position in range(len(items)):
         fine = fine and 0.0 <= costs[position] < np.inf

@@ -217,7 +217,7 @@ class Change:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Change:
-        """What ``to_json`` gave, after a way through JSON."""
+        """From what ``to_json`` gave, also after it was written and read as JSON."""
         moves = tuple((shard, a, b) for shard, a, b in value["moves"])
         pairs = {k: (value[k][0], value[k][1]) for k in ("slots", "imbalance")}
         return cls(**{**value, **pairs, "moves": moves})

@@ -21,7 +21,7 @@ cost = 0.001                 # seconds of a core per row
 executors = 32               # elastic executors; or slots = 256
 
 [policy]
-name = "elasticutor"         # static, resource-centric, naive-ec, streamswitch, drs, drs-lb
+name = "elasticutor"         # static, balance, resource-centric, naive-ec, streamswitch, drs, drs-lb
 bound = 0.02
 
 [success]                    # optional: how often mean latency over a window was within a bound
@@ -46,10 +46,10 @@ from rheostat.errors import ConfigurationError, TopologyError
 from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
-from rheostat.simulate.scenario.policies import make_policy, renamed
+from rheostat.simulate.scenario.policy_table import make_policy, renamed
 from rheostat.simulate.scenario.toml_table import checked, kinds_of, known, made
-from rheostat.simulate.scenario.workloads import make_workload
-from rheostat.simulate.simulation import Bound, Engine, Simulation
+from rheostat.simulate.scenario.workload_table import make_workload
+from rheostat.simulate.simulation import LatencyBound, Simulation, SimulationEngine
 from rheostat.workloads.arrivals import Workload
 
 __all__ = ["Scenario", "make_policy"]
@@ -79,6 +79,24 @@ class Scenario:
     """What is simulated; ``simulation`` makes it ready to run.
 
     Attributes:
+        title: for figures and progress.
+        seconds: how long it is simulated.
+        cluster: nodes and their network.
+        workload: where rows come from.
+        job: operators and how rows go between them.
+        plan: where operators run at first.
+        policy: who decides.
+        engine: ``continuous`` or ``epochs``.
+        timing: how finely time is cut; continuous engine.
+        costs: of changes, and bounds of queues; continuous engine.
+        patience: seconds that rows wait in front of the job when full queues stop the source; continuous engine.
+        overhead: seconds that every epoch costs; engine with epochs.
+        task: seconds of a core that every slot costs in every epoch; engine with epochs.
+        every: intervals between two decisions.
+        warm_up: seconds that do not count.
+        success: the bound that success is measured by, if any.
+        seed: everything random follows from it.
+        room: slots that an operator may have at most; continuous engine.
         notes: what was changed in what the file says, in words.
 
     >>> text = '''
@@ -117,7 +135,7 @@ class Scenario:
     task: float = 0.02
     every: int = 1
     warm_up: float = 0.0
-    success: Bound | None = None
+    success: LatencyBound | None = None
     seed: int = 1
     room: int = field(default=64)
     notes: tuple[str, ...] = ()
@@ -203,7 +221,7 @@ class Scenario:
             policy=make_policy(given["policy"]),
             timing=Timing(tick, interval),
             costs=made(Costs, "[costs]", given.get("costs", {})),
-            success=made(Bound, "[success]", given["success"]) if "success" in given else None,
+            success=made(LatencyBound, "[success]", given["success"]) if "success" in given else None,
             room=max(cluster.total, *(len(p.nodes) for p in plan.operators.values())) + 8,
             notes=notes,
             **top,
@@ -212,7 +230,7 @@ class Scenario:
     def simulation(self) -> Simulation:
         """The engine and the policy, ready to run."""
         given = (self.job, self.cluster, self.workload, self.plan)
-        engine: Engine
+        engine: SimulationEngine
         if self.engine == "epochs":
             engine = Epochs(*given, seed=self.seed, overhead=self.overhead, task=self.task)
         else:

@@ -24,7 +24,7 @@ _SHOWN = 60
 
 
 def kinds_of(made: Any, leave_out: set[str] | frozenset[str] = frozenset()) -> dict[str, Any]:
-    """What the attributes of a dataclass may be, but for those that no file can give.
+    """The kinds of a dataclass's attributes, without those that a file cannot give.
 
     >>> from rheostat.simulate.job import Timing
     >>> kinds_of(Timing)
@@ -35,7 +35,7 @@ def kinds_of(made: Any, leave_out: set[str] | frozenset[str] = frozenset()) -> d
 
 
 def checked(where: str, values: Any, kinds: Kinds, needed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The values of a table, if it has no others than these and they are what they have to be.
+    """The values of a table; unknown names and values of a wrong kind are refused.
 
     Args:
         where: how the table is written in the file; nothing for what stands above all tables.
@@ -55,7 +55,7 @@ def checked(where: str, values: Any, kinds: Kinds, needed: tuple[str, ...] = ())
 
 
 def made(kind: Any, where: str, values: Any) -> Any:
-    """A dataclass from a table; what it refuses is told with where it stands."""
+    """A dataclass from a table; errors say where in the file the wrong value is."""
     given = checked(where, values, kinds_of(kind))
     try:
         return kind(**given)
@@ -64,7 +64,7 @@ def made(kind: Any, where: str, values: Any) -> Any:
 
 
 def known(where: str, values: Mapping[str, Any], allowed: set[str]) -> None:
-    """Refuse names that nobody knows."""
+    """Refuse unknown names."""
     unknown = sorted(set(values) - allowed)
     if unknown:
         has = f"known are {', '.join(sorted(allowed))}" if allowed else "it has none"

@@ -12,7 +12,7 @@ import pytest
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.forecasts.backtest import backtest, choose, score
 from rheostat.elastic.elysium.forecasts.boosted import Boosted
-from rheostat.elastic.elysium.forecasts.network import PaperNetwork
+from rheostat.elastic.elysium.forecasts.paper_network import PaperNetwork
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal
 from rheostat.elastic.elysium.forecasts.series import Origins, Series, real_peaks
 from rheostat.errors import ConfigurationError

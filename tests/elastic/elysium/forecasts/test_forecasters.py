@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.elysium.forecasts.boosted import Boosted, features
-from rheostat.elastic.elysium.forecasts.network import PaperNetwork, inputs
+from rheostat.elastic.elysium.forecasts.paper_network import PaperNetwork, inputs
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal, SeasonalForecast, Smoothing
 from rheostat.elastic.elysium.forecasts.series import DAY, Forecast, Forecaster, Series, real_peaks
 from rheostat.errors import ConfigurationError

@@ -67,7 +67,12 @@ class Boosted:
 
 @dataclass(frozen=True, eq=False)
 class BoostedForecast:
-    """Trained trees."""
+    """Trained trees.
+
+    Attributes:
+        trees: that were trained.
+        horizon: values looked ahead.
+    """
 
     trees: Any
     horizon: int

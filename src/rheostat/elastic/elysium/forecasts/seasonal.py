@@ -88,7 +88,13 @@ class Seasonal:
 
 @dataclass(frozen=True, eq=False)
 class SeasonalForecast:
-    """A smoothing with its margin, which is added on the logarithmic scale."""
+    """A smoothing with its margin, which is added on the logarithmic scale.
+
+    Attributes:
+        smoothing: that was chosen.
+        margin: added on the logarithmic scale.
+        horizon: values looked ahead.
+    """
 
     smoothing: Smoothing
     margin: float

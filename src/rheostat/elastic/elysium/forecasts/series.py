@@ -23,6 +23,7 @@ class Series:
     """Rows per second (or any other amount) at equal distances in time.
 
     Attributes:
+        values: oldest first.
         start: seconds since 1970-01-01 of the first value.
         step: seconds from one value to the next.
     """

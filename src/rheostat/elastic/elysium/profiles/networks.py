@@ -27,7 +27,12 @@ PENALTIES = (1e-6, 1e-4)
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """Min-max scaling of columns to [0, 1]; a column that never changes becomes 0."""
+    """Min-max scaling of columns to [0, 1]; a column that never changes becomes 0.
+
+    Attributes:
+        low: the least of every column.
+        span: the largest less the least of every column.
+    """
 
     low: Floats
     span: Floats
@@ -57,8 +62,12 @@ class Network:
     """A trained network with one hidden layer.
 
     Attributes:
-        hidden: weights into the hidden layer, inputs x neurons, and ``hidden_bias``.
-        output: weights out of it, neurons x outputs, and ``output_bias``.
+        inputs: scale of the inputs.
+        outputs: scale of the outputs.
+        hidden: weights into the hidden layer, inputs x neurons.
+        hidden_bias: of the hidden layer.
+        output: weights out of it, neurons x outputs.
+        output_bias: of the outputs.
         error: root mean square error on scaled data that was held back in the cross-validation.
         penalty: what the cross-validation chose.
     """
@@ -160,7 +169,7 @@ def one_thread() -> AbstractContextManager[object]:
 
 
 def evenly(rows: int, most: int) -> npt.NDArray[np.intp]:
-    """At most so many row numbers, at equal distances, the first and the last among them.
+    """Row numbers at equal distances, ``most`` at most, with the first and the last.
 
     >>> evenly(5, 3), evenly(2, 3)
     (array([0, 2, 4]), array([0, 1]))

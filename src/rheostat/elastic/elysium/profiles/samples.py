@@ -25,6 +25,7 @@ class Traffic:
     Attributes:
         times: seconds, in ascending order for each stream.
         upstream: names; ``INPUT`` where the rows come from outside.
+        downstream: names of the operators that receive.
         rates: summed over the slots of both operators.
     """
 
@@ -57,6 +58,10 @@ class Uses:
 
     For a slot: its input rate, and the cycles per second, bytes or bytes per second it used. For a node: what all its
     slots used together, and what the node used.
+
+    Attributes:
+        given: rows per second of a slot, or what the slots of a node used together.
+        used: what was used for it.
     """
 
     given: Floats

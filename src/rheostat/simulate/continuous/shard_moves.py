@@ -17,7 +17,13 @@ from rheostat.simulate.continuous.records import NOBODY, World
 
 @dataclass(frozen=True, eq=False)
 class Waiting:
-    """A change that begins later, when its new slot is there."""
+    """A change that begins later, when its new slot is there.
+
+    Attributes:
+        time: when it begins.
+        operator: that is changed.
+        plan: where it is to run.
+    """
 
     time: float
     operator: str
@@ -25,7 +31,7 @@ class Waiting:
 
 
 def repartitioned(old: OperatorPlan, new: OperatorPlan) -> bool:
-    """Whether shards change their executor, and not only their slot inside it.
+    """True if shards change their executor, and not only their slot inside it.
 
     Then those who send to the operator have to know, as when keys are repartitioned (Elasticutor section 2.2): only
     inside an executor a shard moves without them. Executors may be numbered anew.
@@ -48,7 +54,7 @@ def repartitioned(old: OperatorPlan, new: OperatorPlan) -> bool:
 
 @compiled
 def begin(w: World, leaving: Any, targets: Any, now: float, moving: Any, count: int) -> int:
-    """From now on rows of these shards wait; how many shards are moving."""
+    """Begin to hold rows of these shards; returns how many shards are moving."""
     for i in range(len(leaving)):
         shard = leaving[i]
         # Rows that are still on their way to the old slot are ahead of the shard's leaving.

@@ -26,8 +26,11 @@ class PaperNetwork:
     """Learns the paper's network from the first part of the history it is given, 70 % in the paper (section 5.1).
 
     Attributes:
+        seen: values looked back at.
+        hidden: neurons of the hidden layer.
         folds: of the cross-validation.
         tolerance: of the training; see ``train``.
+        seed: everything random follows from it.
         trained: share of the history to train with; 1 where another part was put aside for tests already.
     """
 
@@ -69,6 +72,9 @@ class NetworkForecast:
     """A trained network, of whose outputs the first ``horizon`` count.
 
     Attributes:
+        network: that was trained.
+        seen: values looked back at.
+        horizon: values looked ahead.
         error: mean absolute error on the part of the history it was not trained with, relative to the mean load there.
     """
 

@@ -53,7 +53,7 @@ def make_policy(given: Any) -> Policy:
 
 
 def renamed(given: Any, name: str) -> tuple[dict[str, Any], str]:
-    """A table for another policy, with the values that it knows as well; and a note of those that it does not.
+    """The table of another policy, with the values that it knows too; and a note of those that it does not know.
 
     >>> renamed({"name": "elasticutor", "bound": 1.0, "overhead": 0.3}, "streamswitch")
     ({'name': 'streamswitch', 'bound': 1.0}, "streamswitch has no overhead: the file's 0.3 is left out")
