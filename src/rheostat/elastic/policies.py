@@ -6,11 +6,12 @@
 
 from collections.abc import Callable, Mapping
 
+from rheostat.elastic.baselines.drs import Drs, DrsLb
 from rheostat.elastic.baselines.resource_centric import ResourceCentric
 from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.elasticutor.policy import Elasticutor
 from rheostat.elastic.model.policy import Policy
-from rheostat.elastic.streamswitch.policy import Drs, DrsLb, StreamSwitch
+from rheostat.elastic.streamswitch.streamswitch import StreamSwitch
 
 POLICIES: Mapping[str, Callable[[], Policy]] = {
     "static": Static,
