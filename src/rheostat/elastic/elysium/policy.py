@@ -78,6 +78,11 @@ class Elysium:
                 f"{self.patience} minutes: catch_up must be above 0 (inf to look at no queue), the others at least 0"
             )
 
+    @classmethod
+    def published(cls, estimator: Estimator, bounds: Bounds | None = None, proactive: bool = False) -> Elysium:
+        """As the paper has it: it looks at no queue, and follows the load of the last minute at once."""
+        return cls(estimator, bounds or Bounds(), proactive, patience=0, catch_up=np.inf, grace=0.0)
+
     def decide(self, seen: Observation, current: Config) -> Decision:
         """Algorithm 1, for the load to expect; topologies that nothing is known of yet keep what they have."""
         return compute_config(self.estimator, self.loads(seen), self.bounds, self.current(seen, current))
