@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from papers.streamswitch.rivals import PublishedDrs, PublishedDrsLb
 from rheostat.arrays import Floats
 from rheostat.elastic.loop.loop import Control, turn
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Policy
-from rheostat.elastic.policies import POLICIES, Elasticutor, ResourceCentric, StreamSwitch
+from rheostat.elastic.policies import POLICIES, Drs, DrsLb, Elasticutor, ResourceCentric, StreamSwitch
 from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Costs, Job, Operator
@@ -30,8 +29,9 @@ EVERY: dict[str, Callable[[], Policy]] = {
     "elasticutor-published": Elasticutor.published,
     "resource-centric-published": ResourceCentric.published,
     "streamswitch-path": partial(StreamSwitch, end_to_end=1.0),
-    "drs-published": PublishedDrs,
-    "drs-lb-published": PublishedDrsLb,
+    "streamswitch-published": StreamSwitch.published,
+    "drs-published": Drs.published,
+    "drs-lb-published": DrsLb.published,
 }
 EXECUTORS = ("elasticutor", "naive-ec", "elasticutor-hybrid", "elasticutor-epochs", "elasticutor-published")
 

@@ -174,8 +174,9 @@ def test_after_a_node_has_gone_no_request_uses_it(name: str) -> None:
             assert fits(result.request, fluid.cores), (number, result.request.cores(2))
     if name != "static":
         assert fits(fluid.plan, fluid.cores)
-    if name not in (*FIXED, "drs", "drs-published"):
+    if name not in (*FIXED, "drs", "drs-published", "drs-lb-published"):
         # Seven slots are what M/M/k asks for, and all that DRS looks at: one of them has four of the sixteen shards.
+        # The published DRS-LB moves none of the four, since a slot would stay overloaded.
         assert fluid.waiting() < 480.0
 
 
@@ -317,7 +318,11 @@ def test_overload_is_answered_although_another_operator_is_idle(name: str) -> No
     assert fluid.plan.slots()["a"] >= 10
 
 
-@crossed(but=[*FIXED, "drs", "drs-published"])
+@crossed(
+    *("streamswitch-published", "drs-lb-published"),
+    reason="a slot that stays overloaded is not helped",
+    but=[*FIXED, "drs", "drs-published"],
+)
 def test_without_a_free_core_an_uneven_load_is_at_least_balanced(name: str) -> None:
     """Seven of eight shards in one of two slots, and more than the two cores can do. DRS never balances, by design."""
     policy = EVERY[name]()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.enorm.shard_migration import Migration, Outcome, Rows, run
+from papers.enorm.testbed.shard_migration import Migration, MigrationOutcome, Rows, run
 from rheostat.errors import TopologyError
 from rheostat.planning.enorm.migration import Strategy
 from rheostat.planning.enorm.splitting import Form
@@ -60,7 +60,7 @@ def by_definition(rows: Rows, windows: Iterable[Window]) -> list[list[int]]:
     return [[*k, *v] for k, v in sorted(found.items())]
 
 
-def outcome(rows: Rows, migrations: list[Migration], windows: list[Window], form: Form) -> Outcome:
+def outcome(rows: Rows, migrations: list[Migration], windows: list[Window], form: Form) -> MigrationOutcome:
     return run(rows, migrations, windows, SHARDS, PLACES, form)
 
 

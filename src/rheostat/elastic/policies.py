@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rheostat.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from rheostat.elastic.baselines.drs import Drs, DrsLb
     from rheostat.elastic.baselines.plain_balance import Balance
     from rheostat.elastic.baselines.resource_centric import ResourceCentric
     from rheostat.elastic.baselines.static import Static
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from rheostat.elastic.elysium.elysium import Elysium, OnlyNodes, OnlyOperators
     from rheostat.elastic.elysium.joint_scaling import JointScaling
     from rheostat.elastic.model.policy import Policy
-    from rheostat.elastic.streamswitch.policy import Drs, DrsLb, StreamSwitch
+    from rheostat.elastic.streamswitch.streamswitch import StreamSwitch
 
 __all__ = [
     "POLICIES",
@@ -47,8 +48,8 @@ __all__ = [
 
 _HOMES = {
     "Balance": "rheostat.elastic.baselines.plain_balance",
-    "Drs": "rheostat.elastic.streamswitch.policy",
-    "DrsLb": "rheostat.elastic.streamswitch.policy",
+    "Drs": "rheostat.elastic.baselines.drs",
+    "DrsLb": "rheostat.elastic.baselines.drs",
     "Elasticutor": "rheostat.elastic.elasticutor.elasticutor",
     "Elysium": "rheostat.elastic.elysium.elysium",
     "JointScaling": "rheostat.elastic.elysium.joint_scaling",
@@ -56,7 +57,7 @@ _HOMES = {
     "OnlyOperators": "rheostat.elastic.elysium.elysium",
     "ResourceCentric": "rheostat.elastic.baselines.resource_centric",
     "Static": "rheostat.elastic.baselines.static",
-    "StreamSwitch": "rheostat.elastic.streamswitch.policy",
+    "StreamSwitch": "rheostat.elastic.streamswitch.streamswitch",
 }
 """The module of every policy; the same as the imports above, which a test checks."""
 

@@ -76,6 +76,17 @@ class Elysium:
                 "(inf to look at no queue), the others at least 0"
             )
 
+    @classmethod
+    def published(
+        cls,
+        estimator: Estimator,
+        bounds: Bounds | None = None,
+        proactive: bool = False,
+        past: Mapping[str, Series] | None = None,
+    ) -> Elysium:
+        """As the paper has it: it looks at no queue, and follows the load of the last minute at once."""
+        return cls(estimator, bounds or Bounds(), proactive, patience=0, catch_up=np.inf, grace=0.0, past=past or {})
+
     def begin(self, plan: Plan) -> LoadHistory:
         """Only the past is known."""
         check_plan(plan, {name: known.dataflow for name, known in self.estimator.topologies.items()})

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from rheostat.elastic.posg.estimates import Estimates
 from rheostat.elastic.posg.groupings import Greedy, LptGrouping, RoundRobin, Slots
 from rheostat.elastic.posg.hashing import items_of
+from rheostat.elastic.posg.instance import WINDOW
 from rheostat.elastic.posg.messages import SketchReport, SyncReply, SyncRequest
 from rheostat.errors import ConfigurationError
 
@@ -125,6 +126,15 @@ class Posg:
                 f"report_limit={self.report_limit}: a scheduler needs one slot or more, a number of tuples of 0 or "
                 "more, and limits of more than 0 seconds"
             )
+
+    @classmethod
+    def published(cls, slots: int, window: int = WINDOW) -> Posg:
+        """As published: tuples in order of arrival; asked again as in the authors' implementation.
+
+        >>> Posg.published(slots=5).resync
+        5120
+        """
+        return cls(slots, resync=slots * window)
 
     @property
     def undisturbed(self) -> int:

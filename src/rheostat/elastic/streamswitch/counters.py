@@ -28,7 +28,7 @@ MEAN, MEASURED, USEFUL, STALLED = 0, 1, 2, 3
 def rate_after(
     mean: float, measured: bool, useful: float, stalled: float, done: float, spent: float, waiting: bool, seconds: float
 ) -> tuple[float, bool, float, float]:
-    """A service rate after one more interval, as ``Rate.after`` says."""
+    """A service rate after one more interval, as ``ServiceRate.after`` says."""
     if np.isnan(done):
         return mean, measured, useful, stalled
     if done == 0:

@@ -14,7 +14,7 @@ from rheostat.errors import ConfigurationError, TopologyError
 from rheostat.simulate.scenario.toml_table import Kinds, checked, kinds_of
 
 _WHERE = "[policy]"
-_FIXED = frozenset({"name", "pause", "waits", "limits"})
+_FIXED = frozenset({"name", "pause", "waits", "limits", "rules"})
 """What belongs to a policy and is no value of a file."""
 
 _LEAST: Mapping[str, float] = {
