@@ -178,10 +178,10 @@ def test_policies_that_are_not_connected_to_spark_are_refused_before_anything_is
     assert not (tmp_path / "checkpoint").exists()
 
 
-def heavy_packages(rows: pl.DataFrame) -> pl.DataFrame:
+def heavy_packages(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, None]:
     """Packages of extras that a task has loaded."""
     found = {"numba", "sklearn", "scipy", "matplotlib"} & set(sys.modules)
-    return rows.select("key", found=pl.lit(",".join(sorted(found))))
+    return rows.select("key", found=pl.lit(",".join(sorted(found)))), None
 
 
 def test_tasks_load_no_package_of_an_extra(spark: SparkSession, tmp_path: Path) -> None:
