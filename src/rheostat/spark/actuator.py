@@ -8,7 +8,7 @@ a task runs. So a plan's slots are numbered anew for an epoch, and its nodes do 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,7 +57,7 @@ class SparkActuator:
     (0, 0, 1, 1)
     """
 
-    def __init__(self, routing: Mapping[str, Routing], keyed: Mapping[str, object] | list[str]) -> None:
+    def __init__(self, routing: Mapping[str, Routing], keyed: Iterable[str]) -> None:
         self._routing = dict(routing)
         self._lock = threading.Lock()
         self._plan = self._wanted = Plan({name: _plan_of(routing[name]) for name in keyed}, nodes=1)
