@@ -1,31 +1,32 @@
-"""``rheostat bench``: Rheostat beside Spark on the same work, measured in one run."""
+"""``rheostat bench``: Rheostat beside Spark on the same work, measured in one run.
+
+Each command has a file of its own, ``bench_<command>.py``, which is loaded only when the command runs.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import growth as growth_bench
-from benchmarks import rescale as rescale_bench
-from benchmarks import skew as skew_bench
-from benchmarks import state as state_bench
-from benchmarks.windows import OVERLAPS, WindowBench, multiwindow_bench, overlap_bench
+from rheostat.cli.options import Json
 from rheostat.errors import RheostatError
+
+if TYPE_CHECKING:
+    from benchmarks.bench_windows import WindowBench
 
 app = typer.Typer(help="Rheostat beside Spark on the same work, measured in one run.", no_args_is_help=True)
 
-Json = Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object and nothing else.")]
 Result = TypeVar("Result")
 
 _DIFFERENT = "the two sides gave different results"
 
 
-@app.command()
+@app.command(epilog="Example: rheostat bench windows --rows 1000000 --overlap 60 --json")
 def windows(
     rows: Annotated[int, typer.Option(help="Rows in eight files.", min=1_000)] = 4_000_000,
     overlap: Annotated[int, typer.Option(help="Windows each row falls in: 1, 12 or 60.")] = 60,
@@ -33,31 +34,37 @@ def windows(
     as_json: Json = False,
 ) -> None:
     """Count, sum and max over overlapping windows: 10,000 keys, Zipf 1.0, against Spark's own windows."""
+    from benchmarks.bench_windows import OVERLAPS, overlap_bench  # noqa: PLC0415
+
     if overlap not in OVERLAPS:
         raise typer.BadParameter(f"choose one of {', '.join(map(str, OVERLAPS))}", param_hint="--overlap")
     _compare(overlap_bench(overlap, rows, minutes), as_json)
 
 
-@app.command()
+@app.command(epilog="Example: rheostat bench multiwindow --rows 1000000 --json")
 def multiwindow(
     rows: Annotated[int, typer.Option(help="Rows in eight files.", min=1_000)] = 4_000_000,
     minutes: Annotated[int, typer.Option(help="Event time the rows span.", min=8)] = 2_880,
     as_json: Json = False,
 ) -> None:
     """Five tumbling windows (10 min to 24 h) in one topology, against five of Spark's own queries."""
+    from benchmarks.bench_windows import multiwindow_bench  # noqa: PLC0415
+
     _compare(multiwindow_bench(rows, minutes), as_json)
 
 
-@app.command()
+@app.command(epilog="Example: rheostat bench growth --keys 10000 --keys 100000 --kind update")
 def growth(
     keys: Annotated[list[int] | None, typer.Option(help="Keys in state; give it several times.")] = None,
     kind: Annotated[str, typer.Option(help="append or update windows, or keyed state.")] = "keyed",
     as_json: Json = False,
 ) -> None:
     """What an epoch costs as state grows from 10 thousand to a million keys while its input stays the same."""
-    if kind not in growth_bench.KINDS:
-        raise typer.BadParameter(f"choose one of {', '.join(growth_bench.KINDS)}", param_hint="--kind")
-    figures = _watched(lambda say: growth_bench.run(sorted(keys or [10_000, 100_000, 1_000_000]), kind, say))
+    from benchmarks import bench_growth  # noqa: PLC0415
+
+    if kind not in bench_growth.KINDS:
+        raise typer.BadParameter(f"choose one of {', '.join(bench_growth.KINDS)}", param_hint="--kind")
+    figures = _watched(lambda say: bench_growth.run(sorted(keys or [10_000, 100_000, 1_000_000]), kind, say))
     if as_json:
         print(json.dumps(figures))
         return
@@ -70,7 +77,7 @@ def growth(
     Console().print(f"largest over smallest: {figures['slowdown']} x")
 
 
-@app.command()
+@app.command(epilog="Example: rheostat bench state --rows 500000 --keys 10000 --json")
 def state(
     rows: Annotated[int, typer.Option(help="Rows in all.", min=1_000)] = 2_000_000,
     epochs: Annotated[int, typer.Option(help="Epochs of equal size.", min=1)] = 4,
@@ -78,10 +85,12 @@ def state(
     as_json: Json = False,
 ) -> None:
     """A running count and sum per key, against Spark's three Python state APIs (about eight minutes)."""
-    _show(_watched(lambda say: state_bench.run(rows, epochs, keys, say)), "running count and sum per key", as_json)
+    from benchmarks import bench_state  # noqa: PLC0415
+
+    _show(_watched(lambda say: bench_state.run(rows, epochs, keys, say)), "running count and sum per key", as_json)
 
 
-@app.command()
+@app.command(epilog="Example: rheostat bench rescale --keys 100000 --epochs 6 --json")
 def rescale(
     keys: Annotated[int, typer.Option(help="Keys in state.", min=100)] = 1_000_000,
     rows: Annotated[int, typer.Option(help="Rows per epoch.", min=1)] = 10_000,
@@ -89,10 +98,12 @@ def rescale(
     as_json: Json = False,
 ) -> None:
     """2 -> 4 -> 8 -> 2 slots under steady load: the pause, against Spark's stop, repartition and restart."""
-    _show(_watched(lambda say: rescale_bench.run(keys, rows, epochs, say)), "changing the number of slots", as_json)
+    from benchmarks import bench_rescale  # noqa: PLC0415
+
+    _show(_watched(lambda say: bench_rescale.run(keys, rows, epochs, say)), "changing the number of slots", as_json)
 
 
-@app.command()
+@app.command(epilog="Example: rheostat bench skew --zipf 1.0 --periods 2 --json")
 def skew(
     zipf: Annotated[list[float] | None, typer.Option(help="Skew of the keys; give it several times.")] = None,
     bound: Annotated[float, typer.Option(help="Seconds an epoch takes at best.", min=0.1)] = 4.0,
@@ -101,7 +112,9 @@ def skew(
     as_json: Json = False,
 ) -> None:
     """Rows of a millisecond on 16 slots, skewed keys that change places: static hashing, Rheostat, the lower bound."""
-    found = _watched(lambda say: [skew_bench.run(z, bound, periods, period, say) for z in zipf or [1.0, 1.5]])
+    from benchmarks import bench_skew  # noqa: PLC0415
+
+    found = _watched(lambda say: [bench_skew.run(z, bound, periods, period, say) for z in zipf or [1.0, 1.5]])
     if as_json:
         print(json.dumps({**found[0], "runs": found}))
     else:
@@ -117,7 +130,7 @@ def _compare(comparison: WindowBench, as_json: bool) -> None:
 
 
 def _watched(work: Callable[[Callable[[str], None]], Result]) -> Result:
-    """Do the work and say on the terminal what it is at."""
+    """Do the work, and show on the terminal which step it has reached."""
     with Console(stderr=True).status("") as status:
         return work(status.update)
 

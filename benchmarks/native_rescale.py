@@ -20,25 +20,28 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from benchmarks.native_state import ROCKSDB, settings
+from benchmarks.native_settings import ROCKSDB, settings
 from rheostat.errors import RheostatError
 
 USED = "StreamingCheckpointManager.repartition"
 _INTERRUPTED = "STATE_REPARTITION_INVALID_CHECKPOINT.LAST_BATCH_FAILED"
-_PATIENCE = 120.0  # seconds a single micro-batch may take before we give up
+_PATIENCE = 120.0  # seconds that a single micro-batch may take
 
 
 class InterruptedBatchError(RheostatError):
     """The last micro-batch in the checkpoint was begun and not committed."""
 
 
-@dataclass(frozen=True)
-class Change:
+@dataclass(frozen=True, kw_only=True)
+class PartitionChange:
     """One change of the number of state partitions; times in seconds.
 
     Attributes:
+        partitions: the number after the change.
         at: when it was asked for, on the clock of ``time.monotonic``.
+        stop: to stop the query.
         finish: to complete the micro-batch that the stop interrupted; 0 if it interrupted none.
+        repartition: to write the state anew for the new partitions.
         restart: from starting the query again to the first results.
     """
 
@@ -50,33 +53,35 @@ class Change:
     restart: float
 
 
-@dataclass(frozen=True)
-class Rescaled:
-    """What a run showed.
+@dataclass(frozen=True, kw_only=True)
+class RescaleRun:
+    """What one run measured.
 
     Attributes:
         used: the mechanism that changed the partitions.
         completions: when the results of each micro-batch had been written, on the clock of ``time.monotonic``.
+        changes: the changes of the number of partitions, in order.
         partitions: the number of state partitions at the end, as Spark reports it.
         out: the results, a folder ``epoch=N`` per micro-batch; a key's row with the highest ``n`` is its last.
     """
 
     used: str
     completions: tuple[float, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[PartitionChange, ...]
     partitions: int
     out: Path
 
 
 def rescale(
     spark: SparkSession,
+    *,
     data: Path,
     schema: str,
     scratch: Path,
     sizes: Sequence[int] = (2, 4, 8, 2),
     batches: int = 30,
     delay: float = 0.0,
-) -> Rescaled:
+) -> RescaleRun:
     """Run the job over all files, one per micro-batch and back to back, and change its partitions on the way.
 
     Args:
@@ -91,7 +96,7 @@ def rescale(
     """
     if len(list(data.glob("*.parquet"))) < (batches + 1) * len(sizes):
         raise RheostatError(f"{data} has too few files for {batches} micro-batches at each of {len(sizes)} sizes")
-    job = _Job(spark, data, schema, scratch)
+    job = _TotalsQuery(spark, data, schema, scratch)
     with settings(spark, {**ROCKSDB, "spark.sql.shuffle.partitions": str(sizes[0])}):
         job.start()
         try:
@@ -104,7 +109,13 @@ def rescale(
             partitions = job.drain()
         finally:
             job.stop()
-    return Rescaled(USED, tuple(job.completions), tuple(changes), partitions, job.out)
+    return RescaleRun(
+        used=USED,
+        completions=tuple(job.completions),
+        changes=tuple(changes),
+        partitions=partitions,
+        out=job.out,
+    )
 
 
 def repartition(spark: SparkSession, checkpoint: Path, partitions: int) -> None:
@@ -124,7 +135,7 @@ def repartition(spark: SparkSession, checkpoint: Path, partitions: int) -> None:
         raise
 
 
-class _Job:
+class _TotalsQuery:
     """The streaming query across its restarts, and the times at which its micro-batches completed."""
 
     def __init__(self, spark: SparkSession, data: Path, schema: str, scratch: Path) -> None:
@@ -161,7 +172,7 @@ class _Job:
             if self._committed(batch):
                 self.completions.append(at)
 
-    def change(self, partitions: int) -> Change:
+    def change(self, partitions: int) -> PartitionChange:
         """Stop, finish what the stop interrupted, repartition, restart, and wait for the first results."""
         began = time.monotonic()
         self.stop()
@@ -178,7 +189,14 @@ class _Job:
         self.start()
         self.complete(1)
         restart = self.completions[-1] - repartitioned
-        return Change(partitions, began, stopped - began, ready - stopped, repartitioned - ready, restart)
+        return PartitionChange(
+            partitions=partitions,
+            at=began,
+            stop=stopped - began,
+            finish=ready - stopped,
+            repartition=repartitioned - ready,
+            restart=restart,
+        )
 
     def drain(self) -> int:
         """Work through the files that are left and stop; the number of state partitions."""
@@ -204,4 +222,4 @@ class _Job:
                 error = self._query.exception()
                 if error is not None:
                     raise error from None
-        raise RheostatError(f"no micro-batch in {_PATIENCE:.0f} s")
+        raise RheostatError(f"Spark completed no micro-batch within {_PATIENCE:.0f} s")

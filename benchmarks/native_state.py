@@ -1,6 +1,6 @@
-"""A running count and sum per key in Spark's own Python state APIs, written as well as we know how.
+"""Spark's side of ``rheostat bench state``: a running count and sum per key in its own Python state APIs.
 
-What ``rheostat bench state`` compares with. Each function takes a streaming DataFrame with the columns ``key`` and
+They are written as well as we know how. Each function takes a streaming DataFrame with the columns ``key`` and
 ``value`` (both bigint) and gives one with ``key``, ``n`` and ``s``: a row per key that had rows in the micro-batch,
 with its totals since the beginning. The two ``transformWithState`` need RocksDB and the ``protobuf`` package.
 """
@@ -8,7 +8,7 @@ with its totals since the beginning. The two ``transformWithState`` need RocksDB
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,18 +17,18 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from benchmarks.native_settings import ROCKSDB, settings
+from benchmarks.skewed_files import SCHEMA
+from rheostat.errors import RheostatError
+
 OUTPUT = "key bigint, n bigint, s bigint"
 STATE = "n bigint, s bigint"
 _COLUMNS = pd.Index(["key", "n", "s"])
 
-ROCKSDB = {
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    # Upload what changed rather than a snapshot in every micro-batch.
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.streaming.numRecentProgressUpdates": "100000",
 }
-"""The state store that Spark's guide recommends, with the setting it recommends for short micro-batches."""
 
 
 def apply_in_pandas_with_state(rows: DataFrame) -> DataFrame:
@@ -57,20 +57,42 @@ WAYS: Mapping[str, Callable[[DataFrame], DataFrame]] = {
 """The functions by the name that Spark gives each API."""
 
 
-@contextmanager
-def settings(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Settings for the queries that are started inside; a query keeps those it was started with."""
-    before = {name: spark.conf.get(name, None) for name in conf}
-    for name, value in conf.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
+def run(spark: SparkSession, how: str, *, data: Path, scratch: Path, files_per_epoch: int = 1) -> dict[str, Any]:
+    """Read the files, all of them, and write what changed to ``scratch/out/epoch=N``.
+
+    Args:
+        spark: a session from ``rheostat.session``.
+        how: the API, one of the names in ``WAYS``.
+        data: a folder of files from ``benchmarks.skewed_files``.
+        scratch: a folder for results (``out``) and ``checkpoint``; N counts from 0.
+        files_per_epoch: files that one micro-batch reads.
+
+    Returns:
+        ``rows`` read, ``epochs``, and per epoch ``epoch_rows`` and ``epoch_seconds``; ``state_bytes`` at the end.
+    """
+    if how not in WAYS:
+        raise RheostatError(f"unknown state API {how!r}: choose one of {', '.join(WAYS)}")
+
+    def write(changed: Any, batch: int) -> None:
+        changed.write.mode("overwrite").parquet(str(scratch / "out" / f"epoch={batch}"))
+
+    # applyInPandasWithState runs on Spark's default store too, in memory, and a little faster.
+    store = ROCKSDB if how.startswith("transform") else {}
+    with settings(spark, {**SETTINGS, **store}):
+        rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files_per_epoch).parquet(str(data))
+        writer = WAYS[how](rows).writeStream.outputMode("update").foreachBatch(write)
+        writer = writer.option("checkpointLocation", str(scratch / "checkpoint"))
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+    progress = [p for p in query.recentProgress if p["numInputRows"] > 0]
+    return {
+        "how": how,
+        "rows": sum(p["numInputRows"] for p in progress),
+        "epochs": len(progress),
+        "epoch_rows": [p["numInputRows"] for p in progress],
+        "epoch_seconds": [p["durationMs"]["triggerExecution"] / 1000 for p in progress],
+        "state_bytes": progress[-1]["stateOperators"][0]["memoryUsedBytes"] if progress else 0,
+    }
 
 
 def _total(key: Any, n: int, s: int) -> pd.DataFrame:

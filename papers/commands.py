@@ -14,7 +14,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from papers.claims import Claim, to_markdown
+from papers.claims import Claim, of_ours, of_paper, tally, tally_ours
+from papers.pages import beside, tables, write_pages
 
 if TYPE_CHECKING:
     from papers.run import Paper
@@ -41,7 +42,7 @@ class Bar:
         self._progress.advance(self._part)
 
 
-@app.command()
+@app.command(epilog="Example: rheostat reproduce posg --quick --json")
 def reproduce(
     paper: Annotated[str, typer.Argument(help=f"{', '.join(PAPERS)}, or all.")],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller runs: under a minute per paper.")] = False,
@@ -61,15 +62,15 @@ def reproduce(
     papers = PAPERS if paper == "all" else (paper,)
     _make_folders(reports, papers)
     for name in papers:
-        module = cast("Paper", importlib.import_module(f"papers.{name}.evaluation"))
+        module = _paper(name)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=as_json) as progress:
             found[name] = module.reproduce(Run(reports / name, quick, seed, Bar(progress)))
-        (reports / name / "claims.md").write_text(f"# {module.TITLE}\n\n{to_markdown(found[name])}\n")
+        (reports / name / "claims.md").write_text(f"# {module.TITLE}\n\n{tables(found[name])}\n")
         if not as_json:
             show(module.TITLE, found[name], console)
     if paper == "all" and Path("docs").is_dir() and not quick:
-        write_page(found, Path("docs/reproduction.md"))
+        write_pages(found, {name: _paper(name) for name in papers}, Path("docs"))
     if as_json:
         print(json.dumps([c.to_json() for claims in found.values() for c in claims]))
     else:
@@ -86,26 +87,28 @@ def _make_folders(reports: Path, papers: Sequence[str]) -> None:
         raise typer.BadParameter(why, param_hint="--reports") from error
 
 
-def show(title: str, claims: list[Claim], console: Console) -> None:
-    """The claims as a table on the terminal."""
+def _paper(name: str) -> Paper:
+    return cast("Paper", importlib.import_module(f"papers.{name}.{name}_evaluation"))
+
+
+def show(title: str, claims: Sequence[Claim], console: Console) -> None:
+    """The claims as tables on the terminal: the paper's, then ours."""
+    console.print(_shown(f"{title}: {tally(claims)}", of_paper(claims), ("paper", "as published", "our version")))
+    if of_ours(claims):
+        console.print(_shown(f"What we add: {tally_ours(claims)}", of_ours(claims), ("here",)))
+
+
+def _shown(title: str, claims: Sequence[Claim], columns: Sequence[str]) -> Table:
     table = Table(title=title, show_lines=True)
-    for column in ("claim", "paper", "ours", "holds"):
+    for column in ("claim", *columns, "chosen by us", "holds"):
         table.add_column(column)
+    colours = {"yes": "green", "no": "red", "not decided here": "yellow"}
     for claim in claims:
-        holds = "[green]yes[/green]" if claim.holds else "[red]no[/red]"
-        note = f"\n[dim]{escape(claim.note)}[/dim]" if claim.note else ""
-        table.add_row(escape(claim.claim) + note, escape(claim.paper), escape(claim.ours), holds)
-    console.print(table)
-
-
-def write_page(found: dict[str, list[Claim]], path: Path) -> None:
-    """The documentation's page: every paper's claims beside ours."""
-    parts = [
-        "# Reproduction",
-        "What the five papers measured, and what the same algorithms do here. Written by `rheostat reproduce all`.",
-    ]
-    for name, claims in found.items():
-        module = cast("Paper", importlib.import_module(f"papers.{name}.evaluation"))
-        held = sum(c.holds for c in claims)
-        parts += [f"## {module.TITLE}", f"{held} of {len(claims)} claims hold.", to_markdown(claims)]
-    path.write_text("\n\n".join(parts) + "\n")
+        limit = f"Not decided: {claim.limit}." if claim.verdict == "not decided here" else ""
+        notes = " ".join(text for text in (limit, claim.note) if text)
+        words = escape(claim.claim) + (f"\n[dim]{escape(notes)}[/dim]" if notes else "")
+        figures = (claim.paper, claim.judged, beside(claim))
+        cells = figures if claim.origin == "paper" else (claim.ours,)
+        holds = f"[{colours[claim.verdict]}]{claim.verdict}[/]"
+        table.add_row(words, *map(escape, cells), escape(claim.chosen), holds)
+    return table

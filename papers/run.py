@@ -74,9 +74,15 @@ class Run:
 
 
 class Paper(Protocol):
-    """A module of this package that reproduces one paper."""
+    """A module of this package that reproduces one paper.
+
+    Attributes:
+        TITLE: of the paper's section.
+        ABOUT: what its algorithm is as published and what is ours, in Markdown, for the page of notes.
+    """
 
     TITLE: str
+    ABOUT: str
 
     def reproduce(self, run: Run) -> list[Claim]:
         """Run the paper's evaluation again."""

@@ -14,6 +14,12 @@ settings.register_profile("fast", settings.get_profile("steady"), max_examples=2
 settings.register_profile("explore", derandomize=False, print_blob=True)
 settings.load_profile("steady")
 
+EVALUATIONS = ("tests/papers/",)
+"""They run parts of the papers' evaluations; ``make test-papers``."""
+
+NO_EVALUATIONS = ("tests/papers/test_claims.py", "tests/papers/test_commands.py")
+"""Tests of papers/ that run none."""
+
 COMPILED = (
     "tests/simulate",
     "tests/papers",
@@ -57,6 +63,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker, parts in (("simulated", COMPILED), ("slow", LONG), ("spark", SPARK)):
             if any(part in item.path.as_posix() for part in parts):
                 item.add_marker(marker)
+        if item.nodeid.startswith(EVALUATIONS) and not item.nodeid.startswith(NO_EVALUATIONS):
+            item.add_marker("papers")
     # Tests that share a SparkSession take longest together, so they begin first.
     items.sort(key=lambda item: not shares_spark(item.nodeid))
 

@@ -11,13 +11,13 @@ from papers.elysium.cluster import Cluster, Habits
 from papers.elysium.lab import PEAKS, Lab
 from papers.elysium.metric_store import MetricStore
 from papers.elysium.monitor import batch
+from papers.elysium.testbed import curves
 from papers.elysium.topologies import NODE
 from rheostat.arrays import Floats
-from rheostat.elastic.elysium.algorithm1 import Bounds, compute_config
-from rheostat.elastic.elysium.allocator import Balanced, RoundRobin
-from rheostat.elastic.elysium.profiles.profile import Learned, relative_error
+from rheostat.elastic.elysium.allocator import BalancedAllocator, RoundRobinAllocator
+from rheostat.elastic.elysium.config_search import Bounds, compute_config
+from rheostat.elastic.elysium.profiles.profile import LearnedProfile, relative_error
 from rheostat.elastic.elysium.profiles.selectivity import Selectivity, selectivities
-from rheostat.workloads import curves
 
 TABLE_2 = {
     ("WordGenerator", "StopWordFilter"): (17.86, 0.54),
@@ -63,8 +63,8 @@ def _selectivities(lab: Lab) -> Claim:
         "deviation 0.54 of 17.86, 0.02 of 0.68, 0.34 of 0.41, 0.00 of 0.01",
         ", ".join(f"{found[s].deviation:.2f} of {found[s].mean:.2f}" for s in TABLE_2),
         odd == ("Counter", "IntermediateRanker") and all(r < 0.1 for s, r in relative.items() if s != odd),
-        "means and deviations of the steady streams are the paper's own, put into the simulation; what is tested is "
-        "that the profiler finds them, and the periodic one",
+        "What is tested is that the profiler finds them, and the periodic one.",
+        chosen="means and deviations of the steady streams, which are the paper's",
     )
 
 
@@ -92,7 +92,7 @@ def _cpu(lab: Lab) -> list[Claim]:
         f"{t} {n}": p.error
         for t, known in lab.estimator.topologies.items()
         for n, p in known.cpu.items()
-        if isinstance(p, Learned)
+        if isinstance(p, LearnedProfile)
     }
     return [
         Claim(
@@ -102,7 +102,8 @@ def _cpu(lab: Lab) -> list[Claim]:
             f"{100 * float(np.mean(list(errors.values()))):.1f} % on a sine that was not profiled, "
             f"at most {100 * max(errors.values()):.1f} % for an operator",
             max(errors.values()) < 0.03,
-            f"readings carry a noise of {100 * Habits().noise:g} %, which alone makes an error of 1.2 %",
+            f"Readings carry a noise of {100 * Habits().noise:g} %, which alone makes an error of 1.2 %.",
+            chosen="costs of operators, and the noise of readings",
         ),
         Claim(
             "profile-error",
@@ -110,6 +111,7 @@ def _cpu(lab: Lab) -> list[Claim]:
             "< 3 %",
             f"at most {100 * max(profiles.values()):.1f} % ({max(profiles, key=lambda n: profiles[n])})",
             max(profiles.values()) < 0.03,
+            chosen="costs of operators, and the noise of readings",
         ),
     ]
 
@@ -130,7 +132,8 @@ def _overhead(lab: Lab) -> Claim:
         "drawn",
         f"mean error {100 * error:.1f} %",
         error < 0.03,
-        "held if the error is below 3 %",
+        "Held if the error is below 3 %.",
+        chosen="a node's CPU, which is a function of its slots' in the simulation",
     )
 
 
@@ -146,7 +149,7 @@ def _cost(lab: Lab) -> Claim:
         "insignificant",
         f"{1000 * seconds:.1f} ms for both topologies",
         seconds < 0.6,
-        "held if it is less than a hundredth of the period",
+        "Held if it is less than a hundredth of the period.",
     )
 
 
@@ -158,7 +161,7 @@ def _placement(lab: Lab) -> None:
         for topology, peak in PEAKS.items():
             nodes = [
                 compute_config(lab.estimator, {topology: share * peak}, Bounds(8, allocator=allocator)).config.nodes
-                for allocator in (RoundRobin(), Balanced())
+                for allocator in (RoundRobinAllocator(), BalancedAllocator())
             ]
             rows.append((topology, round(share * peak, 1), *nodes))
     lab.of.table("placement", ("topology", "rows per second", "nodes, round robin", "nodes, balanced"), rows)

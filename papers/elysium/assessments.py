@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,9 +13,12 @@ from papers.elysium.metric_store import MetricStore
 from papers.elysium.monitor import Monitor
 from papers.elysium.topologies import MOST_NODES, Model
 from rheostat.arrays import Floats
-from rheostat.elastic.elysium.configuration import Config, Decision
-from rheostat.elastic.elysium.policy import Policy
-from rheostat.errors import TopologyError
+from rheostat.elastic.elysium.configuration import Config
+from rheostat.elastic.elysium.elysium import Elysium
+from rheostat.elastic.loop.loop import Control, carry_out, turn
+from rheostat.elastic.model.plan import Proposal
+from rheostat.elastic.model.policy import Policy
+from rheostat.errors import ConfigurationError
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +30,7 @@ class Outcome:
         latency: mean seconds in flight; NaN while a topology restarts.
         waiting: rows that have arrived and are not through.
         configs: what ran, by assessment period.
+        proposals: what the policy said at every assessment.
         reconfigured: seconds at which the configuration changed.
     """
 
@@ -36,7 +40,7 @@ class Outcome:
     latency: Floats
     waiting: Floats
     configs: tuple[Config, ...]
-    decisions: tuple[Decision, ...]
+    proposals: tuple[Proposal, ...]
     reconfigured: tuple[int, ...]
     period: int
 
@@ -52,7 +56,7 @@ class Outcome:
         """
         found = self.degradations(window)
         if np.isnan(found).all():
-            raise TopologyError(
+            raise ConfigurationError(
                 f"in no window of {window} seconds of this run rows came in: there is nothing that throughput could "
                 "fall behind. Give it a load, or a shorter window"
             )
@@ -74,7 +78,7 @@ class Outcome:
         through, seconds = self.acked[:, topology], self.latency[:, topology]
         some = through > 0
         if not some.any():
-            raise TopologyError(
+            raise ConfigurationError(
                 f"no row of topology {self.topologies[topology]!r} came through: there is no latency to take a mean "
                 "of. Run it for longer, or with a load that it can handle"
             )
@@ -134,7 +138,10 @@ def _run(
     cluster = Cluster(models, first, setting.habits, rng)
     monitor = Monitor(rng, setting.habits.noise, setting.start, setting.step, setting.past, setting.emitted, store)
     arrivals = np.column_stack([loads[topology] for topology in models])
-    flows, configs, decisions, changed = [], [], [], []
+    if isinstance(policy, Elysium):
+        policy = replace(policy, past=monitor.past_loads())
+    control = Control.start(policy, cluster.plan)
+    flows, configs, proposals, changed = [], [], [], []
     for begin in range(0, len(arrivals), setting.period):
         now = arrivals[begin : begin + setting.period]
         configs.append(cluster.config)
@@ -142,12 +149,16 @@ def _run(
         end = begin + len(now)
         if end >= len(arrivals):
             break
-        decision = policy.decide(monitor.observe(cluster, flows[-1], now), cluster.config)
-        decisions.append(decision)
+        seen, before = monitor.observe(cluster, flows[-1], now), cluster.restarts
+        result = turn(control, seen, cluster.plan)
+        proposals.append(result.proposal)
         if setting.always:
+            control = result.control
             for topology in models:
                 cluster.restart(topology)
-        if setting.always or cluster.reconfigure(decision.config):
+        else:
+            control = carry_out(result, cluster, seen.time)
+        if cluster.restarts > before:
             changed.append(end)
     return Outcome(
         tuple(models),
@@ -156,7 +167,7 @@ def _run(
         np.concatenate([f.latency for f in flows]),
         np.concatenate([f.waiting + f.flying for f in flows]),
         tuple(configs),
-        tuple(decisions),
+        tuple(proposals),
         tuple(changed),
         setting.period,
     )

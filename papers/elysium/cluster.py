@@ -10,8 +10,9 @@ import numpy as np
 from papers.elysium.flow import Flow, Placed, flow
 from papers.elysium.topologies import BASE, BEND, NODE, SHARE, Model
 from rheostat.arrays import Floats
-from rheostat.elastic.elysium.allocator import Allocation, RoundRobin, allocated
 from rheostat.elastic.elysium.configuration import Config
+from rheostat.elastic.elysium.plans import config_of, full_name, plan_of
+from rheostat.elastic.model.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class Cluster:
 
     Attributes:
         models: by topology, in the order of the columns of every load.
-        config: what runs now.
+        config: what runs now; at first, slots are dealt out to the nodes in turn.
+        plan: the same with the place of every slot.
     """
 
     models: Mapping[str, Model]
@@ -65,16 +67,17 @@ class Cluster:
         self._waiting, self._flying = np.zeros(count), np.zeros(count)
         self._age = np.full(count, np.inf)  # seconds since the last restart began
         self._pause = np.zeros(count)
-        self._settle(self.config)
+        self._settle(plan_of(self.config, {name: model.dataflow for name, model in self.models.items()}))
 
-    def reconfigure(self, config: Config) -> tuple[str, ...]:
-        """Run another configuration from now on; topologies of which slots come, go or move restart."""
-        before = self._allocation
-        self._settle(config)
-        changed = tuple(t for t in self.models if not np.array_equal(before.counts[t], self._allocation.counts[t]))
-        for topology in changed:
-            self.restart(topology)
-        return changed
+    def apply(self, plan: Plan) -> None:
+        """Run another plan from now on; topologies of which slots come, go or move restart, and all if nodes do."""
+        before = self.plan
+        self._settle(plan)
+        for topology, model in self.models.items():
+            names = [full_name(topology, operator.name) for operator in model.dataflow.operators]
+            same = all(plan.operators[name].same(before.operators[name]) for name in names)
+            if not same or plan.nodes != before.nodes:
+                self.restart(topology)
 
     def restart(self, topology: str) -> None:
         """Stop a topology and start it again; the rows in flight begin anew."""
@@ -96,22 +99,15 @@ class Cluster:
         """Every slot, in the order of the columns of ``Flow.slot_cpu``."""
         return self._places
 
-    def _settle(self, config: Config) -> None:
-        self.config = config
-        self._allocation: Allocation = allocated(config, RoundRobin(), {})
+    def _settle(self, plan: Plan) -> None:
+        self.plan, self.config = plan, config_of(plan, apart=True)
         self._places = tuple(
-            Place(topology, operator.name, slot, node)
+            Place(topology, operator.name, slot, int(node))
             for topology, model in self.models.items()
-            for row, operator in enumerate(model.dataflow.operators)
-            for slot, node in enumerate(_nodes(self._allocation, topology, row))
+            for operator in model.dataflow.operators
+            for slot, node in enumerate(plan.operators[full_name(topology, operator.name)].nodes)
         )
-        self._placed = _placed(self.models, config, self._places)
-
-
-def _nodes(allocation: Allocation, topology: str, row: int) -> list[int]:
-    """The node of each slot of an operator."""
-    counts = allocation.counts[topology][row]
-    return np.repeat(np.arange(allocation.nodes), counts).tolist()
+        self._placed = _placed(self.models, self.config, self._places)
 
 
 def _placed(models: Mapping[str, Model], config: Config, places: tuple[Place, ...]) -> Placed:

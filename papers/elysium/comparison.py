@@ -7,17 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from papers.claims import Claim
+from papers.claims import Claim, Judged, versions
 from papers.elysium.assessments import Setting
-from papers.elysium.lab import PEAKS, Lab, Runs, everything
+from papers.elysium.lab import CHOSEN, PEAKS, Lab, Runs, everything
 from papers.elysium.readings import joint_readings, restart_times
+from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.elysium.configuration import Config
-from rheostat.elastic.elysium.policy import OnlyNodes, OnlyOperators, Policy, Static
+from rheostat.elastic.elysium.elysium import OnlyNodes, OnlyOperators
+from rheostat.elastic.model.policy import Policy
 
 
 @dataclass(frozen=True)
 class Printed:
-    """What the paper's Fig. 9 prints of a curve: throughput degradation, and nodes saved in per cent."""
+    """What the paper's Fig. 9 prints of a curve: throughput degradation, and nodes saved in per cent.
+
+    Attributes:
+        joint: of joint scaling.
+        elysium: of ELYSIUM.
+    """
 
     joint: tuple[float, int]
     elysium: tuple[float, int]
@@ -33,6 +40,9 @@ FIG_9 = {
     ("T2", "sine"): Printed((0.63, 30), (0.17, 22)),
     ("T2", "twitter"): Printed((0.49, 48), (0.48, 50)),
 }
+OURS = "ELYSIUM, catching up"
+"""Our version, which works off queues."""
+
 STATIC = "static, 4 nodes, 4 slots each"
 STAIR_ONLY = {
     STATIC: (0.05, 0),
@@ -56,7 +66,7 @@ def comparison(lab: Lab) -> tuple[Found, list[Claim]]:
             "ELYSIUM": lab.runs(topology, curve, lab.elysium()),
             "ELYSIUM, load as emitted": lab.runs(topology, curve, lab.elysium(), setting=Setting(emitted=True)),
             "ELYSIUM, patient": lab.runs(topology, curve, lab.elysium(patience=1)),
-            "ELYSIUM, catching up": lab.runs(topology, curve, lab.elysium(catch_up=120.0)),
+            OURS: lab.runs(topology, curve, lab.ours()),
         }
     found["T1", "stair"].update(_one_dimension(lab))
     claims = [*_rows(lab, found), *_totals(lab, found), *_stair(found["T1", "stair"])]
@@ -68,28 +78,37 @@ def _rows(lab: Lab, found: Found) -> list[Claim]:
     """Two claims for every curve of Fig. 9: which side degrades throughput less, and which saves more nodes."""
     claims = []
     for (topology, name), printed in FIG_9.items():
-        joint, ours = (found[topology, name][side] for side in ("joint", "ELYSIUM"))
-        note = lab.note if name == "twitter" else ""
-        lower = printed.elysium[0] < printed.joint[0]
+        runs = found[topology, name]
+        joint, note = runs["joint"], lab.note if name == "twitter" else ""
+        lower, more = printed.elysium[0] < printed.joint[0], printed.elysium[1] > printed.joint[1]
+
+        def degrades(ours: Runs, joint: Runs = joint, lower: bool = lower) -> Judged:
+            told = f"{ours.degradation:.2f} and {joint.degradation:.2f}"
+            return told, (ours.degradation < joint.degradation) == lower
+
+        def saves(ours: Runs, joint: Runs = joint, more: bool = more) -> Judged:
+            return f"{100 * ours.saved:.0f} % and {100 * joint.saved:.0f} %", (ours.saved > joint.saved) == more
+
+        sides = runs["ELYSIUM"], runs[OURS]
         claims.append(
-            Claim(
+            versions(
                 f"fig9-{topology.lower()}-{name}-degradation",
                 f"{topology}, {name}: ELYSIUM degrades throughput {'less' if lower else 'more'} than joint scaling",
                 f"{printed.elysium[0]:.2f} and {printed.joint[0]:.2f}",
-                f"{ours.degradation:.2f} and {joint.degradation:.2f}",
-                (ours.degradation < joint.degradation) == lower,
-                _joined(note, _why(name, lower, ours, joint, found[topology, name]["ELYSIUM, patient"])),
+                map(degrades, sides),
+                note=note,
+                chosen=CHOSEN,
+                detail=_why(name, lower, runs["ELYSIUM"], joint, runs["ELYSIUM, patient"]),
             )
         )
-        more = printed.elysium[1] > printed.joint[1]
         claims.append(
-            Claim(
+            versions(
                 f"fig9-{topology.lower()}-{name}-nodes",
                 f"{topology}, {name}: ELYSIUM saves {'more' if more else 'fewer'} nodes than joint scaling",
                 f"{printed.elysium[1]} % and {printed.joint[1]} %",
-                f"{100 * ours.saved:.0f} % and {100 * joint.saved:.0f} %",
-                (ours.saved > joint.saved) == more,
-                _joined(note, "" if more else "the paper's own conclusion is that ELYSIUM always saves more, as here"),
+                map(saves, sides),
+                note=note if more else "The paper's own conclusion is that ELYSIUM always saves more, as here.",
+                chosen=CHOSEN,
             )
         )
     return claims
@@ -100,49 +119,55 @@ def _why(name: str, lower: bool, ours: Runs, joint: Runs, patient: Runs) -> str:
         return ""
     if not lower:
         return (
-            "here joint scaling is the one that falls behind: it needs several reconfigurations after every jump, and "
-            f"{100 * joint.left:.0f} % of the rows are not through at the end"
+            "Here joint scaling is the one that falls behind: it needs several reconfigurations after every jump, and "
+            f"{100 * joint.left:.0f} % of the rows are not through at the end."
         )
-    story = f"{ours.reconfigurations:.0f} reconfigurations, {joint.reconfigurations:.0f} with joint scaling"
+    story = f"There are {ours.reconfigurations:.0f} reconfigurations, {joint.reconfigurations:.0f} with joint scaling."
     if name in ("twitter", "world cup"):
         story += (
-            "; the record has bursts of minutes, seconds of the run, that move the mean load of a minute up and down, "
-            f"and ELYSIUM follows. Waiting one minute before it scales in brings it to {patient.degradation:.2f}"
+            " The record has bursts of minutes, seconds of the run, that move the mean load of a minute up and down, "
+            f"and ELYSIUM follows. Waiting one minute before it scales in brings it to {patient.degradation:.2f}."
         )
     return story
 
 
 def _totals(lab: Lab, found: Found) -> list[Claim]:
-    alone = {pair: runs for pair, runs in found.items() if pair[0] == "T1"}
-    saves = {name: (r["ELYSIUM"].saved, r["joint"].saved) for (_, name), r in alone.items()}
-    less = [name for (_, name), r in alone.items() if r["ELYSIUM"].degradation < r["joint"].degradation]
-    emitted = [n for (_, n), r in alone.items() if r["ELYSIUM, load as emitted"].degradation < r["joint"].degradation]
-    tried = joint_readings(lab, {name: runs["ELYSIUM"] for (_, name), runs in alone.items()})
-    restarts = restart_times(lab, [name for _, name in alone])
+    alone = {name: runs for (topology, name), runs in found.items() if topology == "T1"}
+    emitted = [n for n, r in alone.items() if r["ELYSIUM, load as emitted"].degradation < r["joint"].degradation]
+    tried = joint_readings(lab, {name: runs["ELYSIUM"] for name, runs in alone.items()})
+    restarts = restart_times(lab, list(alone))
+
+    def saves(side: str) -> Judged:
+        shares = {name: (r[side].saved, r["joint"].saved) for name, r in alone.items()}
+        told = f"on {sum(a >= b for a, b in shares.values())} of {len(shares)}: "
+        each = ", ".join(f"{n} {100 * a:.0f} and {100 * b:.0f} %" for n, (a, b) in shares.items())
+        return told + each, all(a >= b for a, b in shares.values())
+
+    def degrades(side: str) -> Judged:
+        less = [name for name, r in alone.items() if r[side].degradation < r["joint"].degradation]
+        return f"on {len(less)} of {len(alone)}: {', '.join(less)}", len(less) >= 4
+
     return [
-        Claim(
+        versions(
             "t1-nodes",
             "ELYSIUM always saves more nodes than joint scaling (T1)",
             "on 5 of 5 curves",
-            f"on {sum(a >= b for a, b in saves.values())} of {len(saves)}: "
-            + ", ".join(f"{n} {100 * a:.0f} and {100 * b:.0f} %" for n, (a, b) in saves.items()),
-            all(a >= b for a, b in saves.values()),
-            _joined(lab.note, "the sixth curve is the World Cup's; with other readings of joint scaling: " + tried[0]),
+            map(saves, ("ELYSIUM", OURS)),
+            note=_joined(lab.note, "The sixth curve is the World Cup's."),
+            chosen=CHOSEN,
+            detail=f"With other readings of joint scaling: {tried[0]}.",
         ),
-        Claim(
+        versions(
             "t1-degradation",
             "ELYSIUM often degrades throughput less than joint scaling (T1)",
             "on 4 of 5 curves",
-            f"on {len(less)} of {len(alone)}: {', '.join(less)}",
-            len(less) >= 4,
-            _joined(
-                lab.note,
-                "held from 4 of the 6 on. The paper prints no cpu_min for joint scaling (0.5 here), and one unit at a "
-                f"time can be read as one operator (here) or one slot of each: {tried[1]}. With the load measured as "
-                f"what sources emit, as in the paper's prototype, {len(emitted)} of {len(alone)}. A restart stands "
-                "still for 16 s more than the paper measured; with other times, one operator and one slot of each: "
-                + restarts,
-            ),
+            map(degrades, ("ELYSIUM", OURS)),
+            note=_joined(lab.note, "Held from 4 of the 6 on."),
+            chosen=f"{CHOSEN}; cpu_min of joint scaling (0.5)",
+            detail="The paper prints no cpu_min for joint scaling (0.5 here), and one unit at a time can be read as "
+            f"one operator (here) or one slot of each: {tried[1]}. With the load measured as what sources emit, as in "
+            f"the paper's prototype, {len(emitted)} of {len(alone)}. A restart stands still for 16 s more than the "
+            f"paper measured; with other times, one operator and one slot of each: {restarts}.",
         ),
     ]
 
@@ -172,6 +197,7 @@ def _stair(runs: Mapping[str, Runs]) -> list[Claim]:
             "0.05, 0 %",
             f"{static.degradation:.3f}, {100 * static.saved:.0f} %",
             static.degradation <= STAIR_ONLY[STATIC][0] and static.saved == 0,
+            chosen=CHOSEN,
         ),
         Claim(
             "fig9-stair-dimensions",
@@ -179,9 +205,11 @@ def _stair(runs: Mapping[str, Runs]) -> list[Claim]:
             f"0.81 against {', '.join(f'{STAIR_ONLY[name][0]:.2f}' for name in found)}",
             f"{elysium.degradation:.2f} against {', '.join(f'{r.degradation:.2f} ({n})' for n, r in found.items())}",
             all(elysium.degradation < r.degradation for r in found.values()),
-            "with four nodes, or four slots of each, there is always enough of the other dimension, so fewer "
+            chosen=CHOSEN,
+            detail="With four nodes, or four slots of each, there is always enough of the other dimension, so fewer "
             "reconfigurations are needed, at the price of nodes: "
-            + ", ".join(f"{100 * r.saved:.0f} % saved ({n})" for n, r in found.items()),
+            + ", ".join(f"{100 * r.saved:.0f} % saved ({n})" for n, r in found.items())
+            + ".",
         ),
     ]
 
@@ -198,4 +226,4 @@ def _draw(lab: Lab, found: Found) -> None:
 
 
 def _joined(*sentences: str) -> str:
-    return "; ".join(sentence for sentence in sentences if sentence)
+    return " ".join(sentence for sentence in sentences if sentence)

@@ -3,9 +3,9 @@
 The first 70 % of a record are the past, the paper's share for training. Its network learns from all of them; so do the
 others, of which a back-test on that past chooses one, the network with the same settings among them. All then forecast
 the highest of the next five values at every moment of the other 30 %. Too low a forecast is what hurts, so the share of
-forecasts that are more than 10 % too low is counted. Since anyone can lower it by forecasting more, what is forecast
-too much is reported beside it, and the network is also compared at equal excess: its forecasts multiplied by a factor
-with which it exceeds the real peaks as much as the chosen one does.
+forecasts that are more than 10 % too low is counted. Anyone can lower it by forecasting more, so the two are compared
+at equal excess only: the network's forecasts are multiplied by a factor with which it exceeds the real peaks as much as
+the chosen one does.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from papers.claims import Claim
+from papers.claims import Claim, addition
 from papers.elysium.lab import Lab
 from rheostat.arrays import Floats
-from rheostat.elastic.elysium.forecasts.backtest import Choice, Score, choose, score
+from rheostat.elastic.elysium.forecasts.backtest import ChosenForecaster, Score, choose, score
 from rheostat.elastic.elysium.forecasts.boosted import Boosted
-from rheostat.elastic.elysium.forecasts.network import HORIZON, PaperNetwork
+from rheostat.elastic.elysium.forecasts.paper_network import HORIZON, PaperNetwork
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal
 from rheostat.elastic.elysium.forecasts.series import Series, real_peaks
 
@@ -29,17 +29,24 @@ QUICK = 4000
 
 
 @dataclass(frozen=True)
-class Compared:
-    """Forecasts of one load: by the paper's network, the same with equal excess, and by the chosen forecaster."""
+class ForecastScores:
+    """Forecasts of one load.
 
-    choice: Choice
+    Attributes:
+        choice: which forecaster was chosen.
+        network: how the paper's network did.
+        raised: how it did with its forecasts raised to equal excess.
+        chosen: how the chosen forecaster did.
+    """
+
+    choice: ChosenForecaster
     network: Score
     raised: Score
     chosen: Score
 
 
 def forecasts(lab: Lab) -> list[Claim]:
-    """One claim per load, and one on all of them at equal excess."""
+    """One statement per load, and one on all of them, at equal excess."""
     series = dict(lab.loads.series)
     if lab.of.quick:
         series = {name: s.last(QUICK) for name, s in series.items()}
@@ -55,19 +62,19 @@ def forecasts(lab: Lab) -> list[Claim]:
     claims = [_claim(lab, name, c) for name, c in found.items()]
     return [
         *claims,
-        Claim(
+        addition(
             "forecast-equal-excess",
-            "also when the network's forecasts are raised until they exceed the real peaks as much, the chosen "
-            "forecaster under-predicts in fewer assessments on most loads",
-            "not in the paper",
+            "at equal excess over the real peaks, the chosen forecaster under-predicts in fewer assessments than the "
+            "paper's network on most loads",
             f"on {len(ahead)} of {len(found)}",
             len(ahead) > len(found) / 2,
             _note(lab),
+            paper="not in the paper",
         ),
     ]
 
 
-def _compared(series: Series, lab: Lab) -> Compared:
+def _compared(series: Series, lab: Lab) -> ForecastScores:
     cut = int(PAST * len(series))
     past, origins = series.until(cut), np.arange(cut, len(series) - HORIZON + 1)
     real = real_peaks(series, origins, HORIZON)
@@ -78,7 +85,7 @@ def _compared(series: Series, lab: Lab) -> Compared:
     choice = choose(candidates, past, HORIZON, stretches=1 if quick else 3)
     forecast = network.fitted(past, HORIZON).peaks(series, origins)
     chosen = score(choice.forecast.peaks(series, origins), real)
-    return Compared(choice, score(forecast, real), score(_raised(forecast, real, chosen.over), real), chosen)
+    return ForecastScores(choice, score(forecast, real), score(_raised(forecast, real, chosen.over), real), chosen)
 
 
 def _raised(forecast: Floats, real: Floats, over: float) -> Floats:
@@ -90,26 +97,27 @@ def _raised(forecast: Floats, real: Floats, over: float) -> Floats:
     return low * forecast
 
 
-def _claim(lab: Lab, name: str, found: Compared) -> Claim:
-    return Claim(
+def _claim(lab: Lab, name: str, found: ForecastScores) -> Claim:
+    return addition(
         f"forecast-{name.replace(' ', '-')}",
-        f"{name}: the chosen forecaster under-predicts the next five values' maximum by more than 10 % in fewer of the "
-        "assessments than the paper's network",
-        "not in the paper",
-        f"{100 * found.chosen.under:.1f} % ({found.choice.name}) against {100 * found.network.under:.1f} %; excess "
-        f"{100 * found.chosen.over:.0f} % against {100 * found.network.over:.0f} %; at equal excess the network has "
-        f"{100 * found.raised.under:.1f} %",
-        found.chosen.under < found.network.under,
+        f"{name}: at equal excess over the real peaks, the chosen forecaster under-predicts the next five values' "
+        "maximum by more than 10 % in fewer of the assessments than the paper's network",
+        f"{100 * found.chosen.under:.1f} % ({found.choice.name}) against {100 * found.raised.under:.1f} %, both with "
+        f"an excess of {100 * found.chosen.over:.0f} %",
+        found.chosen.under < found.raised.under,
         _note(lab),
+        detail=f"The network as it is has an excess of {100 * found.network.over:.0f} % and under-predicts in "
+        f"{100 * found.network.under:.1f} % of the assessments.",
+        paper="not in the paper",
     )
 
 
 def _note(lab: Lab) -> str:
-    short = f"a quick run: the last {QUICK} values, and training that ends sooner" if lab.of.quick else ""
-    return "; ".join(part for part in (lab.note, short) if part)
+    short = f"A quick run has the last {QUICK} values, and training that ends sooner." if lab.of.quick else ""
+    return " ".join(part for part in (lab.note, short) if part)
 
 
-def _draw(lab: Lab, found: dict[str, Compared]) -> None:
+def _draw(lab: Lab, found: dict[str, ForecastScores]) -> None:
     sides = ("network", "network, equal excess", "chosen")
     with lab.of.figure("forecasts", "Assessments with too low a forecast", width=9.0, height=4.0) as axes:
         for number, side in enumerate(sides):

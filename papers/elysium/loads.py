@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from papers.elysium.testbed import curves
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.forecasts.series import Series
-from rheostat.workloads import curves
-from rheostat.workloads.recorded import Loads, synthetic
+from rheostat.workloads.load_traces import Loads, synthetic
 
 MINUTE = 60
 LOW, HIGH = 0.15, 0.95

@@ -21,8 +21,10 @@ from papers.elysium.resource_monitor import bandwidth, memory
 from papers.elysium.topologies import NODE, Model, overhead
 from rheostat.arrays import Floats, Ints
 from rheostat.elastic.elysium.forecasts.series import Series
-from rheostat.elastic.elysium.policy import Observation
+from rheostat.elastic.elysium.plans import full_name
 from rheostat.elastic.elysium.profiles.samples import INPUT, Stream
+from rheostat.elastic.model.observation import Observation, OperatorObservation, TopologyObservation
+from rheostat.elastic.model.plan import OperatorPlan
 
 WINDOW, EVERY = 60, 10
 """Seconds of the sliding window, and from one reading to the next."""
@@ -49,56 +51,66 @@ class Monitor:
     store: MetricStore | None = None
 
     def __post_init__(self) -> None:
-        self._loads: dict[str, list[float]] = {topology: list(values) for topology, values in self.past.items()}
         self._periods = 0
-        self._read: dict[str, Series] = {}
         if self.store is not None:
             for topology, values in self.past.items():
                 self.store.record(load_readings(topology, values, self.start - self.step * len(values), self.step))
 
+    def past_loads(self) -> dict[str, Series]:
+        """The input load before the run, by topology, as the store has it if there is one."""
+        return {topology: self._past(topology, values) for topology, values in self.past.items() if len(values)}
+
     def observe(self, cluster: Cluster, period: Flow, arrived: Floats) -> Observation:
-        """What is known after another period."""
+        """What another period measured."""
         seen = period.emitted if self.emitted else arrived
-        now = self.start + self.step * self._periods
+        begin = self.start + self.step * self._periods
         self._periods += 1
-        for number, topology in enumerate(cluster.models):
-            load = seen[:, number].mean(keepdims=True)
-            self._loads.setdefault(topology, []).append(float(load[0]))
-            if self.store is not None:
-                self.store.record(load_readings(topology, load, now, self.step))
-        slots: dict[tuple[str, str], list[float]] = {}
+        queue = period.waiting[-1] + period.flying[-1]
+        topologies = {
+            topology: TopologyObservation(self._load(topology, seen[:, number].mean(keepdims=True), begin), float(rows))
+            for number, (topology, rows) in enumerate(zip(cluster.models, queue, strict=True))
+        }
+        slots: dict[str, list[float]] = {}
         # What has just been restarted reports nothing of the time before.
         up = ~np.isnan(period.latency)
         numbers = {topology: number for number, topology in enumerate(cluster.models)}
         running = up[:, [numbers[place.topology] for place in cluster.places]]
         for place, used in zip(cluster.places, self._noisy(_while(period.slot_cpu, running)), strict=True):
-            slots.setdefault((place.topology, place.operator), []).append(float(used))
+            slots.setdefault(full_name(place.topology, place.operator), []).append(float(used))
         nodes = self._noisy(
             _while(period.node_cpu, np.repeat(up.max(axis=1, keepdims=True), cluster.config.nodes, axis=1))
         )
-        queue = period.waiting[-1] + period.flying[-1]
         return Observation(
-            {topology: self._series(topology, now + self.step) for topology in self._loads},
-            {key: tuple(values) for key, values in slots.items()},
-            tuple(float(used) for used in nodes),
-            {topology: float(rows) for topology, rows in zip(cluster.models, queue, strict=True)},
+            time=begin + self.step,
+            seconds=self.step,
+            operators={name: _used(cluster.plan.operators[name], np.array(used)) for name, used in slots.items()},
+            cores=np.full(cluster.config.nodes, NODE.cores),
+            node_cpu=nodes,
+            topologies=topologies,
         )
 
-    def _series(self, topology: str, now: float) -> Series:
-        """The input load until now."""
-        if self.store is not None:
-            known = self._read.get(topology)
-            since = -np.inf if known is None else known.start + known.step * len(known)
-            read = self.store.loads(topology, self.step, since, now, origin=self.start)
-            if known is not None:  # what was read before does not change
-                read = Series(np.concatenate([known.values, read.values]), known.start, known.step)
-            self._read[topology] = read
-            return read
-        before = len(self.past.get(topology, ()))
-        return Series(np.array(self._loads[topology]), self.start - self.step * before, self.step)
+    def _load(self, topology: str, load: Floats, begin: float) -> float:
+        """The input load of a period, as the store has it if there is one."""
+        if self.store is None:
+            return float(load[0])
+        self.store.record(load_readings(topology, load, begin, self.step))
+        read = self.store.loads(topology, self.step, begin, begin + self.step, origin=self.start)
+        return float(read.values[-1]) if len(read) else float("nan")
+
+    def _past(self, topology: str, values: Floats) -> Series:
+        begin = self.start - self.step * len(values)
+        if self.store is None:
+            return Series(np.array(values), begin, self.step)
+        return self.store.loads(topology, self.step, -np.inf, self.start, origin=self.start)
 
     def _noisy(self, values: Floats) -> Floats:
         return values * (1 + self.noise * self.rng.standard_normal(values.shape))
+
+
+def _used(plan: OperatorPlan, cpu: Floats) -> OperatorObservation:
+    """What is seen of an operator: the CPU of its slots. Rows are not counted by shard."""
+    unknown = np.full(len(plan.routing), np.nan)
+    return OperatorObservation(plan=plan, arrived=unknown, completed=unknown, useful=np.zeros(0), cpu=cpu)
 
 
 def load_readings(topology: str, values: Floats, start: float, step: float) -> Batch:

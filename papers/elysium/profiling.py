@@ -11,14 +11,14 @@ from papers.elysium.cluster import Cluster, Habits
 from papers.elysium.flow import Flow
 from papers.elysium.metric_store import BANDWIDTH, MEMORY, MetricStore
 from papers.elysium.monitor import batch
+from papers.elysium.testbed import curves
 from papers.elysium.topologies import NODE, Model
 from rheostat.elastic.elysium.configuration import Config
-from rheostat.elastic.elysium.dataflow import Operator
+from rheostat.elastic.elysium.dataflow import ScalableOperator
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
 from rheostat.elastic.elysium.forecasts.series import Forecast
 from rheostat.elastic.elysium.profiles.profile import Line, learned, per_row
 from rheostat.elastic.elysium.profiles.selectivity import selectivities
-from rheostat.workloads import curves
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def record(
             start += seconds + 60
 
 
-def fewest(model: Model, operator: Operator, load: float) -> int:
+def fewest(model: Model, operator: ScalableOperator, load: float) -> int:
     """Slots of an operator that can just carry a load, each with a core of its own.
 
     >>> from papers.elysium.topologies import T1_PEAK, rolling_top_words

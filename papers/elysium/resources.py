@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from papers.claims import Claim
+from papers.claims import Claim, addition
 from papers.elysium.cluster import Cluster, Habits
 from papers.elysium.lab import PEAKS, Lab
 from papers.elysium.metric_store import BANDWIDTH, MEMORY, MetricStore
 from papers.elysium.monitor import batch
 from papers.elysium.topologies import NODE
-from rheostat.elastic.elysium.algorithm1 import Bounds, compute_config
-from rheostat.elastic.elysium.allocator import RoundRobin
+from rheostat.elastic.elysium.allocator import RoundRobinAllocator
+from rheostat.elastic.elysium.config_search import Bounds, compute_config
 from rheostat.elastic.elysium.configuration import Config, NodeType
 from rheostat.elastic.elysium.estimator import Estimator
 
@@ -59,17 +59,17 @@ def _memory(lab: Lab, estimator: Estimator, decided: list[Row]) -> Claim:
     plain, aware = (compute_config(e, {"T2": load}).config for e in (lab.estimator, estimator))
     full, held = (_measured(lab, "T2", config, load).memory / 2**30 for config in (plain, aware))
     limit = 0.8 * 4.0
-    return Claim(
+    return addition(
         "memory-decides",
         f"T2 at {load:.0f} rows/s: CPU alone would put all slots on fewer nodes than their memory fits on, and with "
         "memory in the model no node holds more than it may",
-        "-",
         f"{plain.nodes} node by CPU, {aware.nodes} with memory; the fullest node holds {full:.1f} GiB and {held:.1f} "
         f"GiB, of 4 GiB of which 80 % may be used",
         aware.nodes > plain.nodes and full > limit >= held,
-        "ours: the paper leaves memory to future work. The machines' memory is the paper's, what slots keep is chosen "
-        "here (1.2 GiB for a slot of PosTagger), learned from the metric store and measured there again in a run with "
-        f"each plan. Memory asks for more nodes than CPU at {len(decided)} of 40 loads (resources.csv)",
+        "The paper leaves memory to future work; the machines' memory is the paper's.",
+        chosen="what slots keep in memory (1.2 GiB for PosTagger), so that it decides",
+        detail="What slots keep is learned from the metric store and measured there again in a run with each plan. "
+        f"Memory asks for more nodes than CPU at {len(decided)} of 40 loads (resources.csv).",
     )
 
 
@@ -81,7 +81,7 @@ def _estimates(lab: Lab, estimator: Estimator) -> Claim:
             load = share * peak
             config = replace(lab.first({topology: load}), nodes=3)
             real = _measured(lab, topology, config, load)
-            allocation = RoundRobin().allocate(config.parallelism, config.nodes, {})
+            allocation = RoundRobinAllocator().allocate(config.parallelism, config.nodes, {})
             for resource, share_used, capacity, used in (
                 (MEMORY, estimator.node_memory(allocation, {topology: load}), MACHINE.memory, real.memory),
                 (BANDWIDTH, estimator.node_bandwidth(allocation, {topology: load}), MACHINE.bandwidth, real.bandwidth),
@@ -91,15 +91,14 @@ def _estimates(lab: Lab, estimator: Estimator) -> Claim:
                 error = abs(float(share_used.max()) * capacity / used - 1)
                 name = f"{topology} {resource}"
                 worst[name] = max(worst.get(name, 0.0), error)
-    return Claim(
+    return addition(
         "memory-bandwidth-error",
         "the memory and the bandwidth of the fullest node are estimated from the input load within 5 %",
-        "-",
         ", ".join(f"{name} at most {100 * error:.1f} %" for name, error in worst.items()),
         max(worst.values()) < 0.05,
-        "ours: the paper leaves both to future work. On three nodes, at loads that were not profiled. T1's Counter "
-        "sends periodically, whatever arrives and as often as it has slots: its mean selectivity (Table 2) says little "
-        "about the rows it sends at one load, which hardly cost CPU but bandwidth",
+        "The paper leaves both to future work. On three nodes, at loads that were not profiled.",
+        detail="T1's Counter sends periodically, whatever arrives and as often as it has slots: its mean selectivity "
+        "(Table 2) says little about the rows it sends at one load, which hardly cost CPU but bandwidth.",
     )
 
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.configuration import NodeType
-from rheostat.elastic.elysium.dataflow import Dataflow, Operator
+from rheostat.elastic.elysium.dataflow import Dataflow, ScalableOperator
 from rheostat.elastic.elysium.profiles.samples import INPUT, Stream
 
 NODE = NodeType()
@@ -99,7 +99,7 @@ def _costs(cores: Mapping[str, float], per_row: Mapping[str, float], peak: float
 
 
 def _chain(name: str, *operators: str) -> Dataflow:
-    return Dataflow(name, tuple(Operator(operator) for operator in operators), tuple(pairwise(operators)))
+    return Dataflow(name, tuple(ScalableOperator(operator) for operator in operators), tuple(pairwise(operators)))
 
 
 def _memory(mebibytes: Mapping[str, float], per_rate: Mapping[str, float] | None = None) -> dict[str, Cost]:

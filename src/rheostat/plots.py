@@ -1,17 +1,16 @@
-"""Figures in one style, written as SVG without a screen."""
+"""Figures in one style, written as SVG without a screen. Matplotlib is loaded when the first one is drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib import rc_context
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+
+from rheostat.extras import load
 
 COLOURS = ("#2b6cb0", "#e27024", "#30885c", "#805ad5", "#b02a2a", "#4a5568", "#bb7b20", "#0a8fa9")
 """One colour per series, told apart also by people who see fewer colours, and in print."""
@@ -38,7 +37,11 @@ def figure(
 
     Args:
         path: ends in .svg or .png; its folder is made.
-        width: inches of each column; ``height`` of each row.
+        title: text above all axes.
+        rows: axes below one another.
+        columns: axes beside one another.
+        width: inches of each column.
+        height: inches of each row.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "line.svg"
@@ -47,12 +50,12 @@ def figure(
     >>> path.read_text().startswith("<?xml")
     True
     """
-    with rc_context(_STYLE):
-        drawn = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    matplotlib, figures = load("matplotlib", "a figure"), load("matplotlib.figure", "a figure")
+    with matplotlib.rc_context(_STYLE):
+        drawn = figures.Figure(figsize=(width * columns, height * rows), layout="constrained")
         axes: npt.NDArray[np.object_] = np.array(drawn.subplots(rows, columns, squeeze=False), dtype=np.object_)
         for axis in axes.flat:
-            assert isinstance(axis, Axes)
-            axis.set_prop_cycle(color=COLOURS)
+            cast(Any, axis).set_prop_cycle(color=COLOURS)
         drawn.suptitle(title, fontsize=10)
         yield axes
         path.parent.mkdir(parents=True, exist_ok=True)

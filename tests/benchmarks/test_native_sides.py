@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks import state_native
+from benchmarks import native_state
 from benchmarks.native_rescale import rescale
 from benchmarks.native_state import WAYS
+from benchmarks.skewed_files import SCHEMA, SkewedFiles
 from rheostat.errors import RheostatError
-from rheostat.workloads.skewed import SCHEMA, Skewed
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +26,8 @@ def totals(files: list[Path]) -> pl.DataFrame:
 def test_running_totals_after_every_epoch(spark: SparkSession, tmp_path: Path, how: str) -> None:
     if how.startswith("transform"):
         pytest.importorskip("google.protobuf")
-    Skewed(400, 2, keys=40).write(tmp_path / "data")
-    result = state_native.run(spark, how, tmp_path / "data", tmp_path / "scratch")
+    SkewedFiles(400, 2, keys=40).write(tmp_path / "data")
+    result = native_state.run(spark, how, data=tmp_path / "data", scratch=tmp_path / "scratch")
     assert (result["rows"], result["epochs"]) == (400, 2)
     assert all(seconds > 0 for seconds in result["epoch_seconds"])
     files = sorted((tmp_path / "data").iterdir())
@@ -43,8 +43,16 @@ def test_offline_repartition_keeps_every_row(
 ) -> None:
     """With a delay the stop comes in the middle of a micro-batch."""
     before = spark.conf.get("spark.sql.shuffle.partitions")
-    Skewed(600, 6, keys=40).write(tmp_path / "data")
-    run = rescale(spark, tmp_path / "data", SCHEMA, tmp_path / "scratch", sizes, 2, delay)
+    SkewedFiles(600, 6, keys=40).write(tmp_path / "data")
+    run = rescale(
+        spark,
+        data=tmp_path / "data",
+        schema=SCHEMA,
+        scratch=tmp_path / "scratch",
+        sizes=sizes,
+        batches=2,
+        delay=delay,
+    )
     assert run.partitions == sizes[1]
     assert [c.partitions for c in run.changes] == [sizes[1]]
     assert list(run.completions) == sorted(run.completions)
@@ -54,6 +62,13 @@ def test_offline_repartition_keeps_every_row(
 
 
 def test_too_few_files_are_refused(spark: SparkSession, tmp_path: Path) -> None:
-    Skewed(10, 2, keys=2).write(tmp_path / "data")
+    SkewedFiles(10, 2, keys=2).write(tmp_path / "data")
     with pytest.raises(RheostatError, match="too few files"):
-        rescale(spark, tmp_path / "data", SCHEMA, tmp_path / "scratch", (2, 4), 5)
+        rescale(
+            spark,
+            data=tmp_path / "data",
+            schema=SCHEMA,
+            scratch=tmp_path / "scratch",
+            sizes=(2, 4),
+            batches=5,
+        )

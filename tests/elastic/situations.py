@@ -5,35 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from papers.streamswitch.rivals import PublishedDrs, PublishedDrsLb
 from rheostat.arrays import Floats
 from rheostat.elastic.loop.loop import Control, turn
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Policy
-from rheostat.elastic.policies import POLICIES, Elasticutor, ResourceCentric, StreamSwitch
+from rheostat.elastic.policies import POLICIES, Drs, DrsLb, Elasticutor, ResourceCentric, StreamSwitch
 from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Costs, Job, Operator
 from rheostat.workloads.arrivals import Workload
 
 EVERY: dict[str, Callable[[], Policy]] = {
-    **cast("dict[str, Callable[[], Policy]]", POLICIES),
+    **{name: found.make for name, found in POLICIES.items()},
     "elasticutor-hybrid": Elasticutor.hybrid,
     "elasticutor-epochs": partial(Elasticutor, bound=0.5, overhead=0.1),
     "elasticutor-published": Elasticutor.published,
     "resource-centric-published": ResourceCentric.published,
     "streamswitch-path": partial(StreamSwitch, end_to_end=1.0),
-    "drs-published": PublishedDrs,
-    "drs-lb-published": PublishedDrsLb,
+    "streamswitch-published": StreamSwitch.published,
+    "drs-published": Drs.published,
+    "drs-lb-published": DrsLb.published,
 }
 EXECUTORS = ("elasticutor", "naive-ec", "elasticutor-hybrid", "elasticutor-epochs", "elasticutor-published")
+
+FIXED = ("static", "balance")
+"""Policies that leave the number of slots alone."""
 
 PUBLISHED = ("elasticutor-published", "resource-centric-published")
 """As the papers have them, without the rules that keep cores and shards from going to and fro."""
@@ -84,7 +87,15 @@ class Fluid:
         found = {name: self._served(name, plan) for name, plan in self.plan.operators.items()}
         outside = float(sum(rates.sum() for rates in self.rates.values()))
         time = self.epoch * self.seconds
-        return Observation(time, self.seconds, found, self.cores.copy(), outside, outside, self.epoch)
+        return Observation(
+            time=time,
+            seconds=self.seconds,
+            operators=found,
+            cores=self.cores.copy(),
+            external=outside,
+            wanted=outside,
+            epoch=self.epoch,
+        )
 
     def _served(self, name: str, plan: OperatorPlan) -> OperatorObservation:
         self.arrived[name] = self.arrived[name] + self.rates[name] * self.seconds
@@ -95,13 +106,13 @@ class Fluid:
         done = waiting * share[plan.routing]
         self.completed[name] = self.completed[name] + done
         return OperatorObservation(
-            plan,
-            self.arrived[name],
-            self.completed[name],
-            load * share / self.service,
-            np.where(done > 0, 0.01, np.nan),
-            done * 256.0 / self.seconds,
-            np.full(len(done), 32e3),
+            plan=plan,
+            arrived=self.arrived[name],
+            completed=self.completed[name],
+            useful=load * share / self.service,
+            latency=np.where(done > 0, 0.01, np.nan),
+            traffic=done * 256.0 / self.seconds,
+            state=np.full(len(done), 32e3),
         )
 
 

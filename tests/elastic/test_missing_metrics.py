@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rheostat.elastic.loop.loop import Control, turn
 from rheostat.elastic.model.observation import Observation, OperatorObservation
-from tests.elastic.situations import EVERY, crossed, fits, kept_all, world
+from tests.elastic.situations import EVERY, FIXED, crossed, fits, kept_all, world
 
 ABSURD = (np.nan, 0.0, -1.0, -1e18, np.inf, -np.inf, 1e18, 1e308, 3.5)
 BY_SHARD = ("arrived", "completed", "latency", "traffic", "state")
@@ -75,12 +75,11 @@ def test_an_endless_time_is_survived(name: str) -> None:
 
 
 def all_missing(seen: Observation) -> Observation:
-    nothing = {
-        name: OperatorObservation(
-            o.plan, *(np.full(len(getattr(o, f)), np.nan) for f in ("arrived", "completed", "useful", *BY_SHARD[2:]))
-        )
-        for name, o in seen.operators.items()
-    }
+    def missing(found: OperatorObservation) -> OperatorObservation:
+        fields: dict[str, Any] = {f: np.full(len(getattr(found, f)), np.nan) for f in ("useful", *BY_SHARD)}
+        return replace(found, **fields)
+
+    nothing = {name: missing(found) for name, found in seen.operators.items()}
     return replace(seen, operators=nothing, external=np.nan, wanted=np.nan)
 
 
@@ -95,7 +94,7 @@ def test_while_everything_is_missing_nothing_is_requested(name: str) -> None:
         assert result.request is None
 
 
-@crossed(but=["static"])
+@crossed(but=FIXED)
 def test_metrics_that_come_back_after_a_gap_are_acted_upon(name: str) -> None:
     policy = EVERY[name]()
     fluid = world(policy, 2.0)
@@ -117,7 +116,7 @@ def restarted(seen: Observation, lost: dict[str, Any]) -> Observation:
     return replace(seen, operators=operators)
 
 
-@crossed(but=["static"])
+@crossed(but=FIXED)
 def test_counters_that_start_again_are_acted_upon(name: str) -> None:
     """After 100 intervals with 30 rows a second and shard the processes restart, and the load doubles."""
     policy = EVERY[name]()

@@ -12,14 +12,14 @@ import pytest
 
 from rheostat.choices import Over
 from rheostat.errors import OperatorError
-from rheostat.keyed import frames, keys
-from rheostat.keyed.layout import DEAD, TIMERS, KeyedLayout, layout_of
-from rheostat.keyed.outcome import Outcome, Setting
+from rheostat.keyed import frame_calls, key_calls
+from rheostat.keyed.call_result import CallMoment, CallResult
+from rheostat.keyed.keyed_layout import DEAD, TIMERS, KeyedLayout, layout_of
 from rheostat.topology.nodes import Process
 from rheostat.topology.processors import KeyProcessor
 from rheostat.types import Schema, arrow_type
-from rheostat.windows.layout import HASH, START
 from rheostat.windows.partials import Column
+from rheostat.windows.window_layout import HASH, START
 
 WORDS: Schema = {"word": "string", "n": "bigint"}
 TOTALS: Schema = {"word": "string", "total": "bigint"}
@@ -99,7 +99,7 @@ class Run:
         self.process = process
         self.layout: KeyedLayout = layout_of(process)
         self.state = table([], self.layout.columns)
-        self.outcome = Outcome(None, self.state)
+        self.outcome = CallResult(None, self.state)
         self._hash_of = hash_of
         self._wakes: list[tuple[int, int]] = []
         self._watermark: int | None = None
@@ -110,7 +110,7 @@ class Run:
         given = {self.process.upstream: rows, **more}
         arrived = {name: self.frame(given.get(name, ()), name) for name in self.process.upstreams}
         known = pl.concat([f[HASH] for f in arrived.values()])
-        call = keys.call_rows if self.process.per_key else frames.call_rows
+        call = key_calls.call_rows if self.process.per_key else frame_calls.call_rows
         state = self.state.filter(pl.col(HASH).is_in(known.implode()))
         return self._keep(call(self.process, self.layout, arrived, state, self._setting(now)))
 
@@ -121,7 +121,7 @@ class Run:
         found = self.state.filter(pl.col(HASH).is_in(hashes) & (pl.col(TIMERS).list.min() <= until))
         if found.is_empty():
             return []
-        call = keys.call_timers if self.process.per_key else frames.call_timers
+        call = key_calls.call_timers if self.process.per_key else frame_calls.call_timers
         return self._keep(call(self.process, self.layout, found, self._setting(now)))
 
     def frame(self, rows: Sequence[Row], stream: str) -> pl.DataFrame:
@@ -144,11 +144,11 @@ class Run:
         rows = self.state.select(*self.layout.key_names, TIMERS).rows()
         return {row[:-1]: sorted(row[-1]) for row in rows if row[-1]}
 
-    def _setting(self, now: int | None) -> Setting:
+    def _setting(self, now: int | None) -> CallMoment:
         self._epoch += 1
-        return Setting(self._epoch, self._watermark, now)
+        return CallMoment(self._epoch, self._watermark, now)
 
-    def _keep(self, outcome: Outcome) -> list[Row]:
+    def _keep(self, outcome: CallResult) -> list[Row]:
         """Take a call's state over as the store does: the newest row of a key counts."""
         self.outcome = outcome
         every = pl.concat([self.state, outcome.state.select(self.layout.names)])

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.keyed.layout import TIMERS
+from rheostat.keyed.keyed_layout import TIMERS
 from rheostat.topology.processors import Context, KeyProcessor, list_of, value
 from tests.keyed.builders import Row, Run, failed, operator
 

@@ -12,12 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rheostat.keyed.layout import TOUCHED, layout_of
-from rheostat.keyed.outcome import Outcome
+from rheostat.keyed.call_result import CallResult
+from rheostat.keyed.keyed_layout import TOUCHED, layout_of
 from rheostat.planning.feeds import Feed
-from rheostat.planning.physical import KeyedTable
-from rheostat.spark.stage.specs import KeyedSpec, PartReport, StageSpec
-from rheostat.spark.tasks.keyed import _touched, _typed, call_timers, take_rows
+from rheostat.planning.tables import KeyedTable
+from rheostat.spark.stage.specs import KeyedTableSpec, StageSpec
+from rheostat.spark.stage.task_reports import PartReport
+from rheostat.spark.tasks.keyed_rows import cast_stream
+from rheostat.spark.tasks.keyed_task import call_timers, take_rows, touch_by_event_time
 from rheostat.state.files import Folder
 from rheostat.state.keyed_table import KeyedReader
 from rheostat.state.segments import Segment
@@ -62,36 +64,52 @@ class Slot:
         self.segments: list[Segment] = []
         self.watermark: int | None = None
         self.epoch = -1
-        self._table = KeyedTable("op", process, "source", 0, process.keys, layout_of(process))
+        self._table = KeyedTable(
+            name="op", process=process, clock="source", level=0, route_by=process.keys, layout=layout_of(process)
+        )
 
     def take(self, *rows: Row, now: int | None = None, fold: bool = False) -> PartReport:
         """Take rows in, each with its event time before its columns."""
         self.epoch += 1
         columns = {**EXTRA, **{f"r.{c.name}": c.type for c in self.process.inputs[0]}}
-        feed = Feed(0, "op", self.process.upstream, True, False, tuple(columns))
+        feed = Feed(number=0, table="op", stream=self.process.upstream, raw=True, counted=False, columns=tuple(columns))
         at = [[c.name for c in self.process.inputs[0]].index(k) for k in self.process.keys]
         filled = [(spread(tuple(r[1:][i] for i in at)), n, r[0], *r[1:]) for n, r in enumerate(rows)]
         arrays = [pa.array([r[i] for r in filled], type=arrow_type(t)) for i, t in enumerate(columns.values())]
         arrived = pa.table(arrays, names=list(feed.wire)) if rows else None
         gone = tuple(self.segments) if fold else ()
-        given = KeyedSpec(self._table, self.folder, tuple(self.segments), gone, self.watermark, now=now)
+        given = KeyedTableSpec(
+            table=self._table,
+            folder=self.folder,
+            segments=tuple(self.segments),
+            fold=gone,
+            before=self.watermark,
+            now=now,
+        )
         report = PartReport("by word", 0)
-        take_rows(self._stage(given, [feed]), given, 0, arrived, report)
+        take_rows(self._stage(given, [feed]), given, arrived, report)
         self.segments = [s for s in self.segments if s not in gone]
         return self._keep(report)
 
     def close(self, until: int, now: int | None = None) -> PartReport:
         """Move the watermark."""
-        given = KeyedSpec(self._table, self.folder, tuple(self.segments), (), self.watermark, until, now)
+        given = KeyedTableSpec(
+            table=self._table,
+            folder=self.folder,
+            segments=tuple(self.segments),
+            before=self.watermark,
+            after=until,
+            now=now,
+        )
         report = PartReport("by word", 0)
-        call_timers(self._stage(given, []), given, 0, report)
+        call_timers(self._stage(given, []), given, report)
         self.watermark = until
         return self._keep(report)
 
     def state(self, now: int | None = None) -> pl.DataFrame:
         """What is known of all keys."""
-        reader = KeyedReader(self.folder, self._table.layout, self.segments, ALL, now, self.process.ttl)
-        return reader.folded(None, complete=True)[0]
+        reader = KeyedReader(self.folder, self._table.layout, self.segments, ALL, now=now, ttl=self.process.ttl)
+        return reader.fold(None, complete=True)[0]
 
     def output(self, report: PartReport) -> list[Row]:
         """The rows a task gave."""
@@ -99,10 +117,16 @@ class Slot:
             tuple(row.values()) for r in report.results for row in pq.read_table(self.staging.path(r.file)).to_pylist()
         ]
 
-    def _stage(self, given: KeyedSpec, feeds: Sequence[Feed]) -> StageSpec:
+    def _stage(self, given: KeyedTableSpec, feeds: Sequence[Feed]) -> StageSpec:
         routing = {"by word": (0,) * len(ALL)}
         return StageSpec(
-            self.epoch, (("by word", 0),), routing, {}, {"by word": (given,)}, tuple(feeds), {"op": self.staging}
+            epoch=self.epoch,
+            parts=(("by word", 0),),
+            routing=routing,
+            tables={},
+            keyed={"by word": (given,)},
+            feeds=tuple(feeds),
+            staging={"op": self.staging},
         )
 
     def _keep(self, report: PartReport) -> PartReport:
@@ -222,14 +246,14 @@ def test_streams_with_and_without_event_time_meet() -> None:
         "timeless": pl.DataFrame({"hash": [1], "max_time": [None]}, schema={"hash": pl.Int64, "max_time": pl.Int64}),
         "timed": pl.DataFrame({"hash": [1], "max_time": [90]}),
     }
-    assert _touched(Outcome(None, state), state, 5, rows).state[TOUCHED].to_list() == [90]
+    assert touch_by_event_time(CallResult(None, state), state, 5, rows).state[TOUCHED].to_list() == [90]
     older = state.with_columns(pl.lit(100, dtype=pl.Int64).alias(TOUCHED))
-    assert _touched(Outcome(None, state), older, 5, rows).state[TOUCHED].to_list() == [100]
+    assert touch_by_event_time(CallResult(None, state), older, 5, rows).state[TOUCHED].to_list() == [100]
 
 
 def test_timestamps_come_in_the_zone_of_the_session() -> None:
     process = operator(print, by=("day",), inputs={"days": {"day": "timestamp"}})
     berlin = pa.table({"hash": [1], "r.day": pa.array([0], pa.timestamp("us", tz="Europe/Berlin"))})
-    typed = _typed(process, "days", berlin)
+    typed = cast_stream(process, "days", berlin)
     assert typed.schema.field("r.day").type == pa.timestamp("us", tz="UTC")
     assert typed.column("r.day").cast(pa.int64()).to_pylist() == [0]

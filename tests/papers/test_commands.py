@@ -17,12 +17,13 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from papers import commands
-from papers.claims import Claim
+from papers.claims import Claim, addition, versions
 from papers.run import Run
 
 CLAIMS = [
     Claim("fig1", "x grows", "2 x", "3 x", True),
-    Claim("fig2", "y shrinks", "0.5 x", "1.1 x", False, "it does not, and nobody knows why"),
+    Claim("fig2", "y shrinks", "0.5 x", "1.1 x", False, "It does not, and nobody knows why.", detail="Nobody at all."),
+    addition("speed", "it is quick", "1 s", True),
 ]
 
 
@@ -35,8 +36,8 @@ def paper(name: str, runs: list[Run]) -> ModuleType:
             axes[0, 0].plot(np.arange(3))
         return CLAIMS
 
-    module: Any = ModuleType(f"papers.{name}.evaluation")
-    module.TITLE, module.reproduce = f"The paper of {name}", reproduce
+    module: Any = ModuleType(f"papers.{name}.{name}_evaluation")
+    module.TITLE, module.ABOUT, module.reproduce = f"The paper of {name}", f"What is ours in {name}.", reproduce
     return module  # type: ignore[no-any-return]
 
 
@@ -46,7 +47,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Run]:
     seen: list[Run] = []
     monkeypatch.setattr(commands, "PAPERS", ("one", "two"))
     for name in ("one", "two"):
-        monkeypatch.setitem(sys.modules, f"papers.{name}.evaluation", paper(name, seen))
+        monkeypatch.setitem(sys.modules, f"papers.{name}.{name}_evaluation", paper(name, seen))
     monkeypatch.chdir(tmp_path)
     return seen
 
@@ -67,7 +68,7 @@ def test_a_paper_leaves_its_figures_tables_and_claims(runs: list[Run]) -> None:
         "table2.csv",
         "table3.csv",
     ]
-    assert Path("out/one/claims.md").read_text().startswith("# The paper of one\n\n| claim |")
+    assert Path("out/one/claims.md").read_text().startswith("# The paper of one\n\n### What the paper says\n\n1 of 2")
     with Path("out/one/table1.csv").open(newline="") as file:
         assert list(csv.reader(file)) == [["x", "y"], ["1", "2.5"], ["a,b", "c"]]
 
@@ -82,7 +83,8 @@ def test_a_folder_that_cannot_be_made_is_told_before_anything_runs(runs: list[Ru
 
 def test_claims_are_shown_with_what_holds(runs: list[Run]) -> None:
     output = " ".join(invoke("one").output.split())
-    for part in ("x grows", "3 x", "yes", "y shrinks", "1.1 x", "no", "figures and tables are in reports/"):
+    told = ("1 of 2 claims hold.", "What we add", "1 of 1 statements hold.", "figures and tables are in reports/")
+    for part in ("x grows", "3 x", "yes", "y shrinks", "1.1 x", "no", "it is quick", *told):
         assert part in output
 
 
@@ -90,8 +92,9 @@ def test_json_is_one_list_and_nothing_else(runs: list[Run]) -> None:
     result = invoke("all", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert [claim["id"] for claim in found] == ["fig1", "fig2"] * 2
-    assert [claim["holds"] for claim in found] == [True, False] * 2
+    assert [claim["id"] for claim in found] == ["fig1", "fig2", "speed"] * 2
+    assert [claim["holds"] for claim in found] == [True, False, True] * 2
+    assert [claim["origin"] for claim in found] == ["paper", "paper", "ours"] * 2
 
 
 def test_options_reach_the_paper(runs: list[Run]) -> None:
@@ -116,8 +119,10 @@ def test_a_negative_seed_is_refused(runs: list[Run]) -> None:
 def test_all_papers_write_the_page_of_the_documentation(runs: list[Run]) -> None:
     Path("docs").mkdir()
     assert invoke("all").exit_code == 0
-    page = Path("docs/reproduction.md").read_text()
+    page, notes = (Path("docs", name).read_text() for name in ("reproduction.md", "reproduction-notes.md"))
     assert page.count("1 of 2 claims hold.") == 2
+    assert page.count("[More](reproduction-notes.md#one-fig2)") == 1
+    assert notes.index("What is ours in one.") < notes.index("Nobody at all.") < notes.index("What is ours in two.")
     assert page.index("## The paper of one") < page.index("## The paper of two")
 
 
@@ -150,16 +155,24 @@ def test_a_slash_in_square_brackets_is_no_error() -> None:
     assert "rows [/s]" in shown(Claim("a", "throughput in rows [/s]", "1", "2", True))
 
 
+def test_our_version_and_what_is_chosen_are_shown() -> None:
+    text = shown(versions("a", "x grows", "2 x", [("1 x", False), ("3 x", True)], chosen="the speed"))
+    for part in ("1 x", "3 x (yes)", "the speed", "as published", "our version", "chosen by us"):
+        assert part in text
+    assert "Not decided: one node." in shown(Claim("a", "x", "y", "z", False, limit="one node"))
+
+
 def test_every_paper_has_a_title_and_a_function() -> None:
     """Papers that are there; a name for which no module was written yet is passed over."""
     import importlib
     import importlib.util
 
-    written = [name for name in commands.PAPERS if importlib.util.find_spec(f"papers.{name}.evaluation")]
+    written = [name for name in commands.PAPERS if importlib.util.find_spec(f"papers.{name}.{name}_evaluation")]
     assert written
     for name in written:
-        module = importlib.import_module(f"papers.{name}.evaluation")
+        module = importlib.import_module(f"papers.{name}.{name}_evaluation")
         assert isinstance(module.TITLE, str)
+        assert "**As published**" in module.ABOUT
         assert callable(module.reproduce)
 
 

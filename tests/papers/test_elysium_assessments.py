@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -11,18 +12,22 @@ import pytest
 from papers.elysium.assessments import Outcome, Setting, run
 from papers.elysium.metric_store import MetricStore
 from papers.elysium.profiling import learn, record, steady, with_forecasts
+from papers.elysium.testbed import curves
 from papers.elysium.topologies import NODE, T1_PEAK, overhead, rolling_top_words
 from rheostat.arrays import Floats
-from rheostat.elastic.elysium.algorithm1 import compute_config
-from rheostat.elastic.elysium.configuration import Config, Decision
+from rheostat.elastic.baselines.static import Static
+from rheostat.elastic.elysium.config_search import compute_config
+from rheostat.elastic.elysium.configuration import Config
+from rheostat.elastic.elysium.elysium import Elysium, OnlyNodes
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
-from rheostat.elastic.elysium.forecasts.network import PaperNetwork
+from rheostat.elastic.elysium.forecasts.paper_network import PaperNetwork
 from rheostat.elastic.elysium.forecasts.series import Series
 from rheostat.elastic.elysium.joint_scaling import JointScaling
-from rheostat.elastic.elysium.policy import Elysium, Observation, OnlyNodes, Policy, Static
-from rheostat.elastic.elysium.profiles.profile import Learned
-from rheostat.errors import TopologyError
-from rheostat.workloads import curves
+from rheostat.elastic.elysium.load_history import LoadHistory
+from rheostat.elastic.elysium.profiles.profile import LearnedProfile
+from rheostat.elastic.model.plan import Plan, Proposal
+from rheostat.elastic.model.policy import Policy
+from rheostat.errors import ConfigurationError
 
 T1 = rolling_top_words()
 
@@ -49,7 +54,7 @@ def test_learned_profiles_choose_as_the_truth_would(tmp_path: Path) -> None:
         record({"T1": T1}, {"T1": T1_PEAK}, store, seed=1)
     with MetricStore(tmp_path / "metrics.sqlite") as store:
         known = learn({"T1": T1}, store, seed=1, folds=3)
-    assert all(isinstance(p, Learned) and p.error < 0.03 for p in known.topologies["T1"].cpu.values())
+    assert all(isinstance(p, LearnedProfile) and p.error < 0.03 for p in known.topologies["T1"].cpu.values())
     assert known.topologies["T1"].selectivity["WordGenerator", "StopWordFilter"] == pytest.approx(17.86, rel=0.02)
     for load in (60.0, 150.0, 260.0, 330.0, 450.0, 550.0, 680.0):
         found, true = (compute_config(e, {"T1": load}).config for e in (known, oracle()))
@@ -87,18 +92,22 @@ def test_a_forecast_of_the_square_wave_degrades_throughput_less() -> None:
 def test_through_the_metric_store_a_policy_sees_the_same_load() -> None:
     seen: dict[bool, list[Series]] = {False: [], True: []}
 
-    class Spy:
-        def __init__(self, stored: bool) -> None:
-            self.stored = stored
+    @dataclass(frozen=True, eq=False)
+    class Spy(Elysium):
+        stored: bool = False
 
-        def decide(self, observation: Observation, current: Config) -> Decision:
-            seen[self.stored].append(observation.loads["T1"])
-            return Elysium(oracle()).decide(observation, current)
+        def decide(self, history: LoadHistory, plan: Plan) -> Proposal:
+            seen[self.stored].append(history.loads["T1"])
+            return super().decide(history, plan)
 
     load = curves.sine(300, 100.0, 500.0, 150)
     past, begin = np.array([7.0, 8.0, 9.0]), 1_234_567.5
     outcomes = [
-        played(load, Spy(stored), setting=Setting(start=begin, step=3600.0, past={"T1": past}, stored=stored))
+        played(
+            load,
+            Spy(oracle(), stored=stored),
+            setting=Setting(start=begin, step=3600.0, past={"T1": past}, stored=stored),
+        )
         for stored in seen
     ]
     np.testing.assert_array_equal(outcomes[0].acked, outcomes[1].acked)
@@ -132,11 +141,11 @@ def test_times_without_input_are_left_out_and_runs_without_any_are_refused() -> 
     assert ran([10.0, 0.0, 10.0], [5.0, 5.0, 10.0]).degradation() == 0.25
     nothing = ran([0.0, 0.0], [0.0, 0.0])
     assert nothing.left() == 0.0
-    with pytest.raises(TopologyError, match="rows came in"):
+    with pytest.raises(ConfigurationError, match="rows came in"):
         nothing.degradation()
-    with pytest.raises(TopologyError, match="no row of topology 'T1' came through"):
+    with pytest.raises(ConfigurationError, match="no row of topology 'T1' came through"):
         nothing.mean_latency()
-    with pytest.raises(TopologyError, match="rows came in"):
+    with pytest.raises(ConfigurationError, match="rows came in"):
         ran([10.0], [10.0]).degradation(window=11)
 
 
@@ -158,18 +167,19 @@ def test_only_nodes_leaves_slots_alone() -> None:
 
 
 def test_what_a_policy_sees() -> None:
-    seen: list[Observation] = []
+    seen: list[LoadHistory] = []
 
-    class Spy:
-        def decide(self, observation: Observation, current: Config) -> object:
-            seen.append(observation)
-            return Static().decide(observation, current)
+    @dataclass(frozen=True, eq=False)
+    class Spy(Elysium):
+        def decide(self, history: LoadHistory, plan: Plan) -> Proposal:
+            seen.append(history)
+            return Static().decide(None, plan)
 
-    load = np.full(180, 300.0)
+    load, spy = np.full(180, 300.0), Spy(oracle())
     first = Config({"T1": {o.name: 1 for o in T1.dataflow.operators}}, 2)
     setting = Setting(start=600.0, past={"T1": np.array([7.0])})
-    played(load, Spy(), first, setting)  # type: ignore[arg-type]
-    emitted = played(load, Spy(), first, Setting(emitted=True, always=True))  # type: ignore[arg-type]
+    played(load, spy, first, setting)
+    emitted = played(load, spy, first, Setting(emitted=True, always=True))
     assert len(seen) == 4
     assert seen[1].loads["T1"].values.tolist() == [7.0, 300.0, 300.0]
     assert (seen[1].loads["T1"].start, seen[1].loads["T1"].step) == (540.0, 60.0)

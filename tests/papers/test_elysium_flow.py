@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from papers.elysium.cluster import Cluster, Habits
 from papers.elysium.topologies import BASE, BEND, NODE, SHARE, Model, rolling_top_words, sentiment
 from rheostat.elastic.elysium.configuration import Config
+from rheostat.elastic.elysium.plans import plan_of
 
 T1, T2 = rolling_top_words(), sentiment()
 
@@ -105,11 +106,12 @@ def test_only_topologies_whose_slots_come_go_or_move_restart() -> None:
     parallelism = {m.dataflow.name: {o.name: 1 for o in m.dataflow.operators} for m in (T1, T2)}
     apart = Config(parallelism, 3, own={"T1": 1, "T2": 2})
     cluster = Cluster({"T1": T1, "T2": T2}, apart, Habits(), np.random.default_rng(1))
-    assert cluster.reconfigure(apart) == ()
     more = {"T1": parallelism["T1"], "T2": {**parallelism["T2"], "PosTagger": 2}}
-    assert cluster.reconfigure(Config(more, 3, own={"T1": 1, "T2": 2})) == ("T2",)
-    assert cluster.reconfigure(Config(more, 2)) == ("T1", "T2")
-    assert cluster.restarts == 3
+    restarts = []
+    for config in (apart, Config(more, 3, own={"T1": 1, "T2": 2}), Config(more, 2)):
+        cluster.apply(plan_of(config, {"T1": T1.dataflow, "T2": T2.dataflow}))
+        restarts.append(cluster.restarts)
+    assert restarts == [0, 1, 3]
 
 
 def test_topologies_on_the_same_full_node_slow_down_and_those_apart_do_not() -> None:

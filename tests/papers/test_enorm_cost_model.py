@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from papers.enorm.cost_model import TUPLES, Engine, completion_time, fast_job_time, simple_job, touched
-from papers.enorm.jobs import large_job
+from papers.enorm.testbed.cost_model import TUPLES, EnormNodes, completion_time, fast_job_time, simple_job, touched
+from papers.enorm.testbed.random_jobs import large_job
 from rheostat.errors import TopologyError
 from rheostat.planning.enorm.splitting import Form
 
-FREE_MERGES = Engine(merge=0.0)
+FREE_MERGES = EnormNodes(merge=0.0)
 
 
 def test_the_papers_two_completion_times() -> None:
@@ -23,7 +23,7 @@ def test_the_papers_two_completion_times() -> None:
 
 
 def test_merges_are_paid_when_windows_end() -> None:
-    free, paid = Engine(per_key=0.0, merge=0.0), Engine(per_key=0.0, merge=6e-3)
+    free, paid = EnormNodes(per_key=0.0, merge=0.0), EnormNodes(per_key=0.0, merge=6e-3)
     # 456 s: the window of the first five minutes, of five partials, ends once.
     extra = completion_time(paid, simple_job(5), Form.COMBINED, 1000) - completion_time(
         free, simple_job(5), Form.COMBINED, 1000
@@ -38,7 +38,7 @@ def test_extra_work_takes_its_time() -> None:
 
 
 def test_fusion_saves_a_hop_per_operator() -> None:
-    engine = Engine()
+    engine = EnormNodes()
     times = [fast_job_time(engine, n) for n in (1, 2, 3, 4)]
     assert np.diff(times) == pytest.approx(-engine.hop * TUPLES / 6)
     free = replace(engine, per_tuple=engine.execute)

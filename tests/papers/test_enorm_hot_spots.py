@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from papers.enorm.cost_model import Engine
-from papers.enorm.hot_spots import CONFIGURATIONS, Configuration, Skew, simulate_pause, simulate_skew
-from papers.enorm.node_queues import DRAINING, LIMIT, STEP, Queues
+from papers.enorm.testbed.cost_model import EnormNodes
+from papers.enorm.testbed.hot_spots import CONFIGURATIONS, Configuration, Skew, simulate_pause, simulate_skew
+from papers.enorm.testbed.node_queues import DRAINING, LIMIT, STEP, Queues
 from rheostat.errors import RheostatError
 from rheostat.planning.enorm.migration import ShardState, Strategy, migration_cost
 
@@ -93,11 +93,11 @@ def test_queues_that_grow_without_end_are_noticed() -> None:
     queues.leave(0, 1, DRAINING, (1e9, 0.0, 0.0))
     assert not queues.advance(np.ones((LIMIT // 10 + 2, 2)), 1e-6, 0.0)
     with pytest.raises(RheostatError, match="took longer than"):
-        simulate_pause(Strategy.DISRUPTIVE, 1e8, Engine(), seed=1)
+        simulate_pause(Strategy.DISRUPTIVE, 1e8, EnormNodes(), seed=1)
 
 
 def test_the_simulated_pause_is_the_cost_models_stretched_by_the_load() -> None:
-    engine = Engine()
+    engine = EnormNodes()
     model = migration_cost(Strategy.DISRUPTIVE, ShardState(50_000), engine.key_costs).pause
     idle, busy = (simulate_pause(Strategy.DISRUPTIVE, 50_000, engine, seed=2, load=load) for load in (0.01, 0.7))
     assert idle == pytest.approx(model, rel=0.1)
@@ -107,11 +107,11 @@ def test_the_simulated_pause_is_the_cost_models_stretched_by_the_load() -> None:
 
 def test_hot_spots_are_relieved_by_moves_and_best_by_instant_ones() -> None:
     skew = Skew(calm=60.0, nodes=1)
-    never = simulate_skew(Configuration("never", Strategy.INSTANT, None), skew, Engine(), seed=1)
-    disruptive, instant = (simulate_skew(c, skew, Engine(), seed=1) for c in CONFIGURATIONS[1::2])
+    never = simulate_skew(Configuration("never", Strategy.INSTANT, None), skew, EnormNodes(), seed=1)
+    disruptive, instant = (simulate_skew(c, skew, EnormNodes(), seed=1) for c in CONFIGURATIONS[1::2])
     assert never.moves == 0
     assert min(disruptive.moves, instant.moves) > 0
     assert never.overall > disruptive.overall > instant.overall
     assert never.p99 > disruptive.p99 > instant.p99
-    again = simulate_skew(CONFIGURATIONS[1], skew, Engine(), seed=1)
+    again = simulate_skew(CONFIGURATIONS[1], skew, EnormNodes(), seed=1)
     assert np.array_equal(again.mean, disruptive.mean)

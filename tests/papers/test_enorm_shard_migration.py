@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.enorm.shard_migration import Migration, Outcome, Rows, run
+from papers.enorm.testbed.shard_migration import Migration, MigrationOutcome, Rows, run
 from rheostat.errors import TopologyError
 from rheostat.planning.enorm.migration import Strategy
 from rheostat.planning.enorm.splitting import Form
 from rheostat.windows.close import close
 from rheostat.windows.consolidation import plan_consolidation
-from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column, Total
 from rheostat.windows.window import Window
+from rheostat.windows.window_layout import HASH, WindowLayout
 from tests.windows.builders import containing, window_sets
 
 SHARDS, PLACES = 4, 3
 INSTANT, SMOOTH, DISRUPTIVE = Strategy
-LAYOUT = Layout((Column("k.key", "bigint"),), (ROW_COUNT, Total("sum(x)", "bigint", "")))
+LAYOUT = WindowLayout((Column("k.key", "bigint"),), (ROW_COUNT, Total("sum(x)", "bigint", "")))
 
 
 @st.composite
@@ -60,7 +60,7 @@ def by_definition(rows: Rows, windows: Iterable[Window]) -> list[list[int]]:
     return [[*k, *v] for k, v in sorted(found.items())]
 
 
-def outcome(rows: Rows, migrations: list[Migration], windows: list[Window], form: Form) -> Outcome:
+def outcome(rows: Rows, migrations: list[Migration], windows: list[Window], form: Form) -> MigrationOutcome:
     return run(rows, migrations, windows, SHARDS, PLACES, form)
 
 

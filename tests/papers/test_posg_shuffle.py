@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.posg.shuffle import Outcome, Parties, Shuffle, queued, shuffle_blindly, shuffle_by_posg, shuffle_knowingly
+from papers.posg.testbed.shuffle import (
+    Parties,
+    Shuffle,
+    ShuffleOutcome,
+    queued,
+    shuffle_blindly,
+    shuffle_by_posg,
+    shuffle_knowingly,
+)
 from rheostat.elastic.posg import CostSketch, Phase, SketchReport, SyncReply
 from rheostat.errors import TopologyError
 
@@ -27,7 +35,7 @@ def drawn(seed: int, count: int, slots: int, provisioning: float, factors: bool 
     return Shuffle.at_provisioning(items, costs, slots, provisioning, speeds)
 
 
-def one_by_one(shuffle: Shuffle, parties: Parties, idle: bool, delay: float) -> Outcome:
+def one_by_one(shuffle: Shuffle, parties: Parties, idle: bool, delay: float) -> ShuffleOutcome:
     """Every tuple is submitted alone, every slot is told of every tuple alone."""
     scheduler, learners = parties.scheduler, list(parties.learners)
     free, slots, completion = [0.0] * shuffle.slots, [], []
@@ -51,7 +59,7 @@ def one_by_one(shuffle: Shuffle, parties: Parties, idle: bool, delay: float) -> 
             heapq.heappush(mail, (free[slot] + delay, messages, word))
         phases.append(scheduler.phase)
     entered = tuple((p, phase) for p, phase in enumerate(phases) if p == 0 or phases[p - 1] is not phase)
-    return Outcome(np.array(slots), np.array(completion), entered, messages)
+    return ShuffleOutcome(np.array(slots), np.array(completion), entered, messages)
 
 
 @settings(deadline=None, max_examples=25)

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers.posg.batches import BATCHES, FLOWING, PERIOD, _excess, _learnt
-from papers.posg.series import by_time
-from papers.posg.shuffle import shuffle_by_posg
-from papers.posg.streams import Setting, Trials, prepared, trial
-from papers.posg.tweets import _trials, tweets
+from papers.posg import figure_10_time_series
+from papers.posg.added_batches import BATCHES, FLOWING, PERIOD, _excess, _learnt
+from papers.posg.figure_12_tweets import _trials, tweets
+from papers.posg.testbed.shuffle import shuffle_by_posg
+from papers.posg.testbed.streams import GroupingTrials, StreamSetting, prepared, trial
 from papers.run import Run
 from rheostat.arrays import Floats
 
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow
 SEED = 1
 
 
-def trials(setting: Setting, streams: int) -> Trials:
-    return Trials.of([trial(setting, SEED, number) for number in range(streams)])
+def trials(setting: StreamSetting, streams: int) -> GroupingTrials:
+    return GroupingTrials.of([trial(setting, SEED, number) for number in range(streams)])
 
 
 @pytest.fixture
@@ -31,16 +31,16 @@ def run(tmp_path: Path) -> Run:
 
 @pytest.mark.parametrize(("skew", "gain"), [(1.0, 0.20), (0.0, 0.04)])
 def test_the_gain_over_round_robin(skew: float, gain: float) -> None:
-    assert trials(Setting(skew=skew), streams=100).gain >= gain
+    assert trials(StreamSetting(skew=skew), streams=100).gain >= gain
 
 
 def test_very_skewed_items_are_placed_nearly_as_by_full_knowledge() -> None:
-    found = trials(Setting(skew=2.5), streams=100)
+    found = trials(StreamSetting(skew=2.5), streams=100)
     assert found.posg.mean() <= 1.03 * found.known.mean()
 
 
 def test_the_speedup_of_a_system_of_the_right_size() -> None:
-    means = [trials(Setting(provisioning=p / 100), streams=15).speedup.mean() for p in range(100, 110)]
+    means = [trials(StreamSetting(provisioning=p / 100), streams=15).speedup.mean() for p in range(100, 110)]
     assert np.mean(means) >= 1.15
 
 
@@ -52,7 +52,8 @@ def test_the_speedup_with_tweets(run: Run) -> None:
 
 
 def test_the_change_of_speeds_is_recovered_from_on_a_hundred_streams(run: Run) -> None:
-    assert {claim.id: claim.holds for claim in by_time(run)} == {"fig10-start": True, "fig10-change": True}
+    claims = figure_10_time_series.reproduce(run)
+    assert {claim.id: claim.holds for claim in claims} == {"fig10-start": True, "fig10-change": True}
 
 
 def surely_less(one: Floats, other: Floats) -> int:
@@ -68,7 +69,7 @@ def test_longest_first_is_nowhere_worse_and_somewhere_better(run: Run, skew: flo
         excess = np.array([_excess(*_learnt(skew, run, number), batch) for number in range(20)])
         found += [surely_less(excess[:, 3], excess[:, posg]) for posg in (1, 2)]
     for provisioning in (1.0, 1.05):
-        setting = Setting(skew=skew, provisioning=provisioning)
+        setting = StreamSetting(skew=skew, provisioning=provisioning)
         posg, lpt = (
             np.array([shuffle_by_posg(*prepared(setting, SEED, n, *how), period=PERIOD).mean for n in range(10)])
             for how in (FLOWING["POSG"], FLOWING["LPT"])

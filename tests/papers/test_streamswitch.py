@@ -6,28 +6,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from papers.run import Run
 from papers.side_by_side import Bench, bench
-from papers.streamswitch import decisions, evaluation, path, runs
-from papers.streamswitch.bursts import Restless, _wander
-from papers.streamswitch.clips import Watched, watched
-from papers.streamswitch.engines import Flink, Samza
-from papers.streamswitch.exchange import NAME, Day, Part, simulated, state, traded, weighed
-from papers.streamswitch.path import COUNT, SPLIT, Words, counted
-from papers.streamswitch.rivals import published_drs, published_drs_lb
-from papers.streamswitch.runs import ASKING, ASKING_LB, DRS, DRS_LB, STATIC, SWITCH
-from papers.streamswitch.waves import Wave, ride
-from rheostat.elastic.baselines.drs import drs, fewest_slots
-from rheostat.elastic.model.plan import Action, OperatorPlan, Plan
+from papers.streamswitch import (
+    figure_04_orders,
+    figure_06_decisions,
+    figure_07_09_treatments,
+    figure_18_flink,
+    streamswitch_evaluation,
+)
+from papers.streamswitch.testbed.bursts import Restless, _wander
+from papers.streamswitch.testbed.clips import Watched, watched
+from papers.streamswitch.testbed.engines import Flink, Samza
+from papers.streamswitch.testbed.named_policies import OURS, PUBLISHED, RESTED, STATIC, SWITCH, SWITCH_PLUS, policy
+from papers.streamswitch.testbed.trading_day import NAME, Day, Part, simulated, state, traded, weighed
+from papers.streamswitch.testbed.waves import Wave, ride
+from papers.streamswitch.testbed.word_count import COUNT, SPLIT, Words, counted, sentences
+from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
-from rheostat.elastic.streamswitch.diagnosis import Limits
-from rheostat.elastic.streamswitch.readings import Readings
+from rheostat.elastic.policies import StreamSwitch
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.workloads.arrivals import Constant
 from rheostat.workloads.exchange import Exchange
+from tests.papers.told import assert_well_told
 
 CALM = Part(7000.0, ((7010.0, 7050.0, 0.75), (7050.0, 7060.0, 0.25)))
 KINDS = ("scale in", "balance", "scale out")
@@ -96,38 +98,18 @@ def test_a_barrier_waits_for_all_rows_before_it() -> None:
     assert rows == pytest.approx([800, 800], rel=0.01)
 
 
-# Rivals.
+# Policies by their names.
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.floats(1, 2000), min_size=4, max_size=12),
-    st.integers(1, 4),
-    st.floats(0.0, 5.0),
-    st.sampled_from([2, 8, 64]),
-)
-def test_published_drs_differs_only_where_no_number_of_slots_is_enough(
-    arrivals: list[float], slots: int, latency: float, most: int
-) -> None:
-    routing = [i % slots for i in range(len(arrivals))]
-    seen = Readings.of(routing, arrivals, [1000.0] * slots, [latency] * slots)
-    limits = Limits(max_slots=most)
-    found, ours = published_drs(seen, limits), drs(seen, limits, patient=False)
-    if fewest_slots(sum(arrivals), 1000.0, limits).feasible:
-        assert (found.action, found.moves) == (ours.action, ours.moves)
-    else:
-        assert found.action == Action.NOTHING
-        assert published_drs_lb(seen, limits).action in (Action.NOTHING, Action.BALANCE)
-
-
-@pytest.mark.parametrize("kind", [ASKING, ASKING_LB])
-def test_rivals_without_the_traps_ask_for_slots_under_overload_and_keep_them_while_rows_are_late(kind: str) -> None:
-    plus, published = (runs.POLICIES[each] for each in (kind, kind.removesuffix("+")))
-    flooded = Readings.of((0, 0, 1, 1), (900, 900, 900, 900), (1000, 1000), (9.0, 9.0))
-    behind = Readings.of((0, 0, 1, 1), (10, 10, 10, 10), (1000, 1000), (9.0, 9.0))
-    limits = Limits(max_slots=4)
-    assert [rule.rule(flooded, limits).action == Action.SCALE_OUT for rule in (plus, published)] == [True, False]
-    assert [rule.rule(behind, limits).action == Action.SCALE_IN for rule in (plus, published)] == [False, True]
+def test_only_the_published_policies_have_neither_our_rules_nor_our_rest() -> None:
+    made = {kind: policy(kind, 0.3) for kind in (*PUBLISHED, *RESTED, *OURS)}
+    assert all(isinstance(each, StreamSwitch) for each in made.values())
+    rests = {kind: each.waits.rest for kind, each in made.items()}
+    assert rests == {**dict.fromkeys(PUBLISHED, 0.0), **dict.fromkeys((*RESTED, *OURS), 1.0)}
+    ranked = {kind: each.rules.overload for kind, each in made.items() if isinstance(each, StreamSwitch)}
+    assert ranked == {kind: kind not in PUBLISHED for kind in made}
+    plans = [kind for kind, each in made.items() if isinstance(each, StreamSwitch) and each.rules.plan]
+    assert plans == list(OURS)
 
 
 # Runs.
@@ -135,13 +117,13 @@ def test_rivals_without_the_traps_ask_for_slots_under_overload_and_keep_them_whi
 
 def test_rows_of_the_waves_and_sentences_arrive_at_random() -> None:
     """Of rows that come at equal distances, the number in a span hardly varies; here it does as Poisson's."""
-    wave, words = Wave("q2", 4_000.0, 0.0, 600.0, 20.0, 5.0).load(), path.sentences(Words((1, 1), 20, 5))
+    wave, words = Wave("q2", 4_000.0, 0.0, 600.0, 20.0, 5.0).load(), sentences(Words((1, 1), 20, 5))
     for load, end in ((wave, 20.0), (words, 2.0)):  # the rate of sentences changes, hence the short span
         counts = np.histogram(load.between(0.0, end).times, bins=200)[0]
         assert counts.var() == pytest.approx(counts.mean(), rel=0.35)
 
 
-@pytest.mark.parametrize("kind", [SWITCH, DRS, DRS_LB, ASKING, ASKING_LB, STATIC])
+@pytest.mark.parametrize("kind", [*PUBLISHED, *RESTED, *OURS, STATIC])
 def test_a_minute_of_the_day(kind: str) -> None:
     day = Day(kind, part=CALM)
     trace, rates = simulated(day)
@@ -163,7 +145,7 @@ def test_state_grows_over_the_day() -> None:
 
 @pytest.fixture(scope="module")
 def seen() -> Watched:
-    return watched(Day(SWITCH, part=Part(7000.0, ((7005.0, 7200.0, 0.9), (7200.0, 7215.0, 0.1)))))
+    return watched(Day(SWITCH_PLUS, part=Part(7000.0, ((7005.0, 7200.0, 0.9), (7200.0, 7215.0, 0.1)))))
 
 
 def test_a_run_is_watched_line_by_line(seen: Watched) -> None:
@@ -189,11 +171,20 @@ def test_clips_show_the_seconds_around_a_treatment(seen: Watched) -> None:
 
 
 def test_decisions_are_drawn_and_judged(seen: Watched, tmp_path: Path) -> None:
-    found = {c.id: c.holds for c in decisions.claims(Run(tmp_path, quick=True), seen, seen)}
+    run = Run(tmp_path, quick=True)
+    both = seen, seen
+    parts = [
+        figure_04_orders.reproduce(run),
+        figure_06_decisions.claims(run, *both),
+        figure_07_09_treatments.claims(run, *both),
+        figure_18_flink.claims(run, both, both),
+    ]
+    found = {c.id: c.holds for part in parts for c in part}
     assert found["fig4-rates"]
     assert found["fig4-skew"]
     assert not found["fig18-success"]  # not below itself
-    assert {f"fig{n:02d}.svg" for n in (4, 6, 7, 8, 9, 18)} <= {path.name for path in tmp_path.iterdir()}
+    names = [f"fig{n:02d}" for n in (4, 6, 7, 8, 9, 18)] + ["fig06_ours", "fig18_ours"]
+    assert {f"{name}.svg" for name in names} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_slots_of_another_type_are_as_fast_as_they_are_said_to_be() -> None:
@@ -243,14 +234,13 @@ def test_other_processes_give_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_quick_run_draws_every_figure(tmp_path: Path) -> None:
-    claims = evaluation.reproduce(Run(tmp_path, quick=True))
-    assert [claim.id for claim in claims if not claim.holds and not claim.note] == []  # they say why
-    found = {claim.id: claim.holds for claim in claims}
-    assert len(found) == len(claims)
+    claims = streamswitch_evaluation.reproduce(Run(tmp_path, quick=True))
+    assert_well_told(claims)
+    found = {claim.id: claim.verdict for claim in claims}
     assert {f"fig{number:02d}.svg" for number in range(4, 19)} <= {path.name for path in tmp_path.iterdir()}
-    assert found["fig5-baseline"]
-    assert found["fig12-success"]
-    assert found["fig16-path"]
+    assert [found[name] for name in ("fig5-baseline", "fig12-success", "fig16-path")] == ["yes"] * 3
+    cannot = ("fig12-half", "fig14-seconds", "fig15-amplified", "fig16-tight")
+    assert [found[name] for name in cannot] == ["not decided here"] * 4
 
 
 def pow_of_two(exponent: int) -> int:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from rheostat.choices import Emit
 from rheostat.elastic.routing.table import even_routing
-from rheostat.planning.physical import PhysicalPlan, plan_physical
+from rheostat.planning.physical import plan_physical
+from rheostat.planning.tables import PhysicalPlan
 from rheostat.planning.view import View, view_of
 from rheostat.topology import aggregates as rh
 from rheostat.topology import sinks

@@ -12,7 +12,8 @@ import pytest
 from rheostat.choices import Emit
 from rheostat.errors import CheckpointError
 from rheostat.planning import compatibility
-from rheostat.planning.physical import PhysicalPlan, plan_physical
+from rheostat.planning.physical import plan_physical
+from rheostat.planning.tables import PhysicalPlan
 from rheostat.topology import aggregates as rh
 from rheostat.topology.aggregates import Aggregate
 from rheostat.topology.graph import Graph
@@ -117,11 +118,11 @@ def test_harmless_changes_are_allowed(job: Job) -> None:
         ),
         (
             replace(JOB, emit="update"),
-            "operator 'a' has not kept the panes that emit='update' needs: use emit='append'",
+            "operator 'a': emit='update' needs panes that the checkpoint does not have: use emit='append'",
         ),
         (
             replace(JOB, aggregates={**JOB.aggregates, "least": rh.min("amount")}),
-            r"operator 'a' now needs p.min\(amount\), which its open windows have not kept: add a new operator",
+            r"operator 'a' now needs p.min\(amount\), which its open windows do not have: add a new operator",
         ),
         (
             replace(JOB, types={"cents": "double"}),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from rheostat.elastic.routing.table import even_routing
-from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, pane_sql, part_sql, passes, plan_feeds
-from rheostat.planning.physical import PhysicalPlan, plan_physical
+from rheostat.planning.feed_sql import feeds_sql, pane_sql, part_sql
+from rheostat.planning.feeds import Feed, StreamSql, passes, plan_feeds
+from rheostat.planning.physical import plan_physical
+from rheostat.planning.tables import PhysicalPlan
 from rheostat.topology import aggregates as rh
 from rheostat.windows.window import Window, tumbling
 from tests.planning.builders import add, lending
@@ -106,8 +108,22 @@ def test_user_written_aggregates_are_fed_with_rows() -> None:
     plan = plan_physical(stream.graph)
     feeds = plan_feeds(plan, 0, {"source": StreamSql("rows")})
     assert feeds == [
-        Feed(0, "a", "source", False, True, ("hash", "k.area", "start", "max_time", "p.count(*)")),
-        Feed(1, "a", "source", True, False, ("hash", "k.area", "start", "r.cents", "r.grade")),
+        Feed(
+            number=0,
+            table="a",
+            stream="source",
+            raw=False,
+            counted=True,
+            columns=("hash", "k.area", "start", "max_time", "p.count(*)"),
+        ),
+        Feed(
+            number=1,
+            table="a",
+            stream="source",
+            raw=True,
+            counted=False,
+            columns=("hash", "k.area", "start", "r.cents", "r.grade"),
+        ),
     ]
     assert passes(plan, 0) == 2
     text = sql_of(plan, {"source": StreamSql("rows")})
@@ -115,7 +131,9 @@ def test_user_written_aggregates_are_fed_with_rows() -> None:
 
 
 def test_columns_travel_under_plain_names() -> None:
-    assert Feed(3, "a", "source", False, True, ("hash", "k.odd name", "p.sum(x)")).wire == ("f3_0", "f3_1", "f3_2")
+    assert Feed(
+        number=3, table="a", stream="source", raw=False, counted=True, columns=("hash", "k.odd name", "p.sum(x)")
+    ).wire == ("f3_0", "f3_1", "f3_2")
 
 
 def test_odd_column_names_are_quoted() -> None:

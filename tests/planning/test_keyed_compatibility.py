@@ -11,7 +11,8 @@ import pytest
 
 from rheostat.errors import CheckpointError
 from rheostat.planning import compatibility
-from rheostat.planning.physical import PhysicalPlan, plan_physical
+from rheostat.planning.physical import plan_physical
+from rheostat.planning.tables import PhysicalPlan
 from rheostat.topology.graph import Graph
 from rheostat.topology.keyed_state import keyed_state
 from rheostat.topology.stream import Stream
@@ -192,7 +193,7 @@ def test_a_field_that_was_left_out_does_not_come_back_with_another_type() -> Non
     first = recorded(JOB)
     compatibility.check(first, between, plan_physical(between, compatibility.pins(first, between)))
     second = compatibility.record(between, plan_physical(between), first)
-    with pytest.raises(CheckpointError, match="state field 'n' was left out by an earlier version"):
+    with pytest.raises(CheckpointError, match="state field 'n' was removed by an earlier version"):
         compatibility.check(second, again, plan_physical(again, compatibility.pins(second, again)))
     third = compatibility.record(between, plan_physical(between), second)
     assert third["p"]["dropped"] == second["p"]["dropped"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rheostat.keyed.layout import KeyedLayout
-from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, passes, plan_feeds
-from rheostat.planning.physical import PhysicalPlan, plan_physical
+from rheostat.keyed.keyed_layout import KeyedLayout
+from rheostat.planning.feed_sql import feeds_sql
+from rheostat.planning.feeds import Feed, StreamSql, passes, plan_feeds
+from rheostat.planning.physical import plan_physical
+from rheostat.planning.tables import PhysicalPlan
 from rheostat.planning.view import as_mermaid, as_text
 from rheostat.topology import aggregates as rh
 from rheostat.topology import sinks
@@ -43,8 +45,8 @@ def sources(*names: str) -> list[Stream]:
 def levels(graph: Graph) -> dict[str, tuple[int, str]]:
     """Level and clock of every table."""
     plan = plan_physical(graph)
-    windows = {t.name: (t.level, t.source) for t in plan.tables.values()}
-    return windows | {t.name: (t.level, t.source) for t in plan.keyed.values()}
+    windows = {t.name: (t.level, t.clock) for t in plan.tables.values()}
+    return windows | {t.name: (t.level, t.clock) for t in plan.keyed.values()}
 
 
 def components(plan: PhysicalPlan) -> dict[str, tuple[str, ...]]:
@@ -195,8 +197,22 @@ def test_every_stream_of_an_operator_is_a_feed() -> None:
     plan = plan_physical(stream.graph)
     streams = {"one": StreamSql("rows1"), "two": StreamSql("rows2", "arrived_sql")}
     assert plan_feeds(plan, 0, streams) == [
-        Feed(0, "p", "one", True, False, ("hash", "sequence", "r.ts", "r.area", "r.x")),
-        Feed(1, "p", "two", True, False, ("hash", "sequence", "arrival", "r.ts", "r.area", "r.y")),
+        Feed(
+            number=0,
+            table="p",
+            stream="one",
+            raw=True,
+            counted=False,
+            columns=("hash", "sequence", "r.ts", "r.area", "r.x"),
+        ),
+        Feed(
+            number=1,
+            table="p",
+            stream="two",
+            raw=True,
+            counted=False,
+            columns=("hash", "sequence", "arrival", "r.ts", "r.area", "r.y"),
+        ),
     ]
     assert [f.stream for f in plan_feeds(plan, 0, {"two": StreamSql("rows2")})] == ["two"]
     assert passes(plan, 0) == 2

@@ -63,7 +63,7 @@ def test_windows_of_several_consolidates_are_derived_together() -> None:
     computed.consolidate("large", tumbling("1 hour"), emit="update")
     (table,) = plan_physical(stream.graph).tables.values()
     assert [g.window.label for g in table.plan.granules if g.requested] == ["1 minute", "5 minutes", "1 hour"]
-    assert {o.operator: [label for _, label in o.windows] for o in table.outputs} == {
+    assert {o.operator: [w.label for w in o.windows.values()] for o in table.outputs} == {
         "small": ["1 minute", "5 minutes"],
         "large": ["1 hour"],
     }
@@ -119,7 +119,7 @@ def test_windows_over_windows_run_in_levels() -> None:
     add(hours, "days", (), tumbling("1 day"), {"n": rh.sum("n")})
     plan = plan_physical(stream.graph)
     assert plan.levels == 3
-    assert {t.name: (t.level, t.source) for t in plan.tables.values()} == {
+    assert {t.name: (t.level, t.clock) for t in plan.tables.values()} == {
         "minutes": (0, "source"),
         "hours": (1, "source"),
         "days": (2, "source"),
@@ -138,7 +138,7 @@ def test_sources_have_watermarks_of_their_own() -> None:
     for name in ("one", "two"):
         add(graph.source(Frame(LOANS), event_time="ts", name=name), f"by_{name}", "area")
     plan = plan_physical(graph)
-    assert {t.name: t.source for t in plan.tables.values()} == {"by_one": "one", "by_two": "two"}
+    assert {t.name: t.clock for t in plan.tables.values()} == {"by_one": "one", "by_two": "two"}
     assert components(plan) == {"by area": {"by_one", "by_two"}}
 
 

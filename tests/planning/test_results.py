@@ -7,20 +7,21 @@ import datetime as dt
 import polars as pl
 import pyarrow as pa
 
-from rheostat.planning.physical import Table, plan_physical
-from rheostat.planning.results import finish, result_schema
+from rheostat.planning.physical import plan_physical
+from rheostat.planning.results import finish
+from rheostat.planning.tables import WindowTable
 from rheostat.topology import aggregates as rh
-from rheostat.windows.close import Closed
-from rheostat.windows.layout import HASH
+from rheostat.windows.close import MergedGranule
 from rheostat.windows.partials import ROWS
 from rheostat.windows.window import tumbling
+from rheostat.windows.window_layout import HASH
 from tests.planning.builders import add
 from tests.topology.builders import loans
 
 MINUTE = 60_000_000
 
 
-def table() -> Table:
+def table() -> WindowTable:
     stream = loans()
     computed = stream.compute("a", by=["area", "grade"], total=rh.sum("cents"), n=rh.count())
     computed.consolidate("minutes", tumbling("1 minute"))
@@ -29,16 +30,16 @@ def table() -> Table:
     return planned
 
 
-def closed(granule: int, start: int, *rows: tuple[str | None, int | None, int, int, int]) -> Closed:
+def closed(granule: int, start: int, *rows: tuple[str | None, int | None, int, int, int]) -> MergedGranule:
     names = ["k.area", "k.grade", ROWS, "p.sum(cents)", "p.count(cents)"]
     schema = dict(zip(names, [pl.String, pl.Int32, pl.Int64, pl.Int64, pl.Int64], strict=True))
-    return Closed(granule, start, pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.lit(1).alias(HASH)))
+    return MergedGranule(
+        granule, start, pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.lit(1).alias(HASH))
+    )
 
 
-def finished(output: int, *parts: Closed) -> pa.Table | None:
-    planned = table()
-    windows = {i: g.window for i, g in enumerate(planned.plan.granules)}
-    return finish(planned.outputs[output], windows, {"area": "string", "grade": "int"}, parts)
+def finished(output: int, *parts: MergedGranule) -> pa.Table | None:
+    return finish(table().outputs[output], parts)
 
 
 def test_results_have_window_times_keys_and_values() -> None:
@@ -56,8 +57,8 @@ def test_results_have_window_times_keys_and_values() -> None:
 
 def test_types_are_those_that_were_announced() -> None:
     output = table().outputs[0]
-    schema = result_schema(output, {"area": "string", "grade": "int"})
-    assert list(schema.items())[-4:] == [("area", "string"), ("grade", "int"), ("total", "bigint"), ("n", "bigint")]
+    schema = [(c.name, c.type) for c in output.schema]
+    assert schema[-4:] == [("area", "string"), ("grade", "int"), ("total", "bigint"), ("n", "bigint")]
     result = finished(0, closed(0, 0, ("a", 1, 1, 1, 1)))
     assert result is not None
     assert result.schema.field("grade").type == pa.int32()
@@ -77,8 +78,7 @@ def test_an_operator_without_keys_has_one_row_per_window() -> None:
     add(stream, "a")
     (planned,) = plan_physical(stream.graph).tables.values()
     frame = pl.DataFrame({HASH: [0], ROWS: [5]})
-    windows = {i: g.window for i, g in enumerate(planned.plan.granules)}
-    result = finish(planned.outputs[0], windows, {}, [Closed(0, 0, frame)])
+    result = finish(planned.outputs[0], [MergedGranule(0, 0, frame)])
     assert result is not None
     assert result.column_names == ["window", "window_start", "window_end", "n"]
     assert result.column("n").to_pylist() == [5]

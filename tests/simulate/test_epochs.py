@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rheostat.elastic.elasticutor.shard_rates import Measured
+from rheostat.elastic.elasticutor.shard_rates import ShardRates
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.queueing import epoch_latency, epoch_seconds
 from rheostat.elastic.policies import Static
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Job, Operator
 from rheostat.simulate.simulation import Simulation
-from rheostat.workloads.arrivals import Constant, Curve
+from rheostat.workloads.arrivals import Constant, RateCurve
 from tests.simulate.scripted import slots_of
 
 WITHIN = 0.02
@@ -133,7 +133,7 @@ def test_epochs_begin_when_the_trigger_says() -> None:
 
 
 def test_rows_that_stop_are_no_longer_taken() -> None:
-    load = Curve([1000.0, 0.0], step=2.0, weights=[1.0] * 8)
+    load = RateCurve([1000.0, 0.0], step=2.0, weights=[1.0] * 8)
     plan = Plan({"work": OperatorPlan.even(8, 2)}, 1)
     running = Epochs(Job((Operator("work", 8, 1e-4),)), Cluster(1, 4), load, plan, overhead=0.2, task=0.0)
     seen = [running.step() for _ in range(40)]
@@ -180,7 +180,7 @@ def test_rows_that_spread_over_many_shards_are_still_rows() -> None:
 # What is measured
 
 
-def pipeline(load: Curve | Constant, selectivity: float = 2.0) -> Epochs:
+def pipeline(load: RateCurve | Constant, selectivity: float = 2.0) -> Epochs:
     """Rows of ``a`` become rows of ``b``, evenly spread."""
     first = Operator("a", 4, 1e-5, selectivity=selectivity)
     job = Job((first, Operator("b", 8, 1e-6, inputs=("a",), weights=np.ones(8))))
@@ -191,9 +191,9 @@ def pipeline(load: Curve | Constant, selectivity: float = 2.0) -> Epochs:
 @pytest.mark.parametrize(("operator", "factor"), [("a", 1.0), ("b", 2.0)])
 def test_a_constant_rate_after_an_overload_is_measured_as_constant(operator: str, factor: float) -> None:
     """Ten seconds of three times what a slot can do, and then half of it: epochs become shorter one after the other."""
-    load = Curve([300_000.0] * 10 + [50_000.0] * 190, weights=[1.0] * 4)
+    load = RateCurve([300_000.0] * 10 + [50_000.0] * 190, weights=[1.0] * 4)
     running = pipeline(load)
-    before, known, lengths_seen = None, Measured.nothing(len(running.plan.operators[operator].routing)), []
+    before, known, lengths_seen = None, ShardRates.nothing(len(running.plan.operators[operator].routing)), []
     while running.time < 180.0:
         start, seen = running.time, running.step().observation
         counters = seen.operators[operator]
@@ -209,7 +209,7 @@ def test_a_constant_rate_after_an_overload_is_measured_as_constant(operator: str
 
 
 def test_a_trace_of_epochs_shows_what_the_workload_offers() -> None:
-    load = Curve([300_000.0] * 10 + [50_000.0] * 190, weights=[1.0] * 4)
+    load = RateCurve([300_000.0] * 10 + [50_000.0] * 190, weights=[1.0] * 4)
     trace = Simulation(pipeline(load), Static()).run(180.0)
     steady = trace.time - trace.seconds > 10.0
     assert trace.offered[steady] == pytest.approx(50_000.0, rel=0.05)
@@ -293,13 +293,13 @@ def test_the_plan_is_that_of_the_next_epoch() -> None:
 def test_a_plan_that_cannot_be_is_refused() -> None:
     running = epochs()
     for plan in (slots_of(0), slots_of(*[0] * 7, 1, nodes=[0, -1]), slots_of(*[0] * 8, nodes=[3])):
-        with pytest.raises(TopologyError):
+        with pytest.raises(ConfigurationError):
             running.apply(Plan({"work": plan}, 1))
     assert running.plan.operators["work"].slots == 2
 
 
 def test_a_plan_to_begin_with_is_checked() -> None:
-    with pytest.raises(TopologyError):
+    with pytest.raises(ConfigurationError):
         epochs(plan=slots_of(*[0] * 7, 1, nodes=[0, -1]))
 
 
@@ -314,11 +314,11 @@ def test_operators_that_a_plan_does_not_name_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("given", [{"overhead": 0.0}, {"overhead": -1.0}, {"task": -0.1}, {"overhead": float("nan")}])
 def test_an_epoch_that_takes_no_time_is_refused(given: dict[str, float]) -> None:
-    with pytest.raises(TopologyError, match="an epoch takes some time"):
+    with pytest.raises(ConfigurationError, match="an epoch takes some time"):
         epochs(**given)  # type: ignore[arg-type]
 
 
 def test_a_workload_with_other_shards_is_refused() -> None:
     plan = Plan({"work": OperatorPlan.even(4, 2)}, 1)
-    with pytest.raises(TopologyError, match="4 shards, but the workload has 3"):
+    with pytest.raises(ConfigurationError, match="4 shards, but the workload has 3"):
         Epochs(Job((Operator("work", 4, 1e-4),)), Cluster(1, 4), Constant(1.0, [1.0] * 3), plan)

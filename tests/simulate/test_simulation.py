@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from rheostat.elastic.loop.treatment import Waits
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Proposal, Revision
-from rheostat.elastic.model.policy import Pause
+from rheostat.elastic.model.policy import Pause, Waits
 from rheostat.elastic.policies import Drs, Static, StreamSwitch
 from rheostat.simulate.continuous.engine import Continuous, Interval
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
-from rheostat.simulate.simulation import Bound, Simulation
+from rheostat.simulate.simulation import LatencyBound, Simulation
 from rheostat.workloads.arrivals import Constant
 from tests.simulate.scripted import Scripted, engine, slots_of
 
@@ -29,6 +28,8 @@ class Watching:
     name: str = "watching"
     pause: Pause = Pause.SHARD
     waits: Waits = Waits(rest=0.0, calm=0.0)
+    on_spark: bool = False
+    ahead: bool = False
     seen: list[Observation] = field(default_factory=list)
 
     def begin(self, plan: Plan) -> int:
@@ -120,7 +121,7 @@ def test_success_counts_windows_by_shard() -> None:
     """Shard 0 waits for nothing; the rows of shard 1 come faster than they go, and after a while take half a second."""
     rows = [(i / 20, 0) for i in range(200)] + [(i / 120 + 0.0001, 1) for i in range(1200)]
     running = engine(rows, slots_of(0, 1), interval=0.1)
-    trace = Simulation(running, Static(), bound=Bound(0.5, 1.0)).run(10.0)
+    trace = Simulation(running, Static(), bound=LatencyBound(0.5, 1.0)).run(10.0)
     alone, busy = trace.success["work"]
     assert alone == 1.0
     # The i-th row waits i * (1/100 - 1/120) seconds: half a second at i = 300, which is served at about 3 s. The mean
@@ -131,8 +132,8 @@ def test_success_counts_windows_by_shard() -> None:
 def test_what_happens_in_the_warm_up_does_not_count() -> None:
     """A hundred rows at once in the beginning take up to a second each; later ones none."""
     rows = [(0.0, 0)] * 100 + [(5.0 + i / 20, 0) for i in range(100)]
-    late = Simulation(engine(rows, slots_of(0), interval=0.1), Static(), bound=Bound(0.1), warm_up=3.0).run(10.0)
-    early = Simulation(engine(rows, slots_of(0), interval=0.1), Static(), bound=Bound(0.1)).run(10.0)
+    late = Simulation(engine(rows, slots_of(0), interval=0.1), Static(), bound=LatencyBound(0.1), warm_up=3.0).run(10.0)
+    early = Simulation(engine(rows, slots_of(0), interval=0.1), Static(), bound=LatencyBound(0.1)).run(10.0)
     assert late.mean_success() == 1.0
     assert early.mean_success() < 1.0
     assert (late.bins.sum(), early.bins.sum()) == (100, 200)
@@ -143,16 +144,16 @@ def test_operators_may_have_bounds_of_their_own_and_the_job_one() -> None:
     plan = Plan({"a": slots_of(0, 0), "b": slots_of(0, 0)}, 1)
     rows = [(i / 10, i % 2) for i in range(50)]
 
-    def run(bound: Bound) -> tuple[float, float, float]:
+    def run(bound: LatencyBound) -> tuple[float, float, float]:
         running = Continuous(
             job, Cluster(1, 4, np.inf), Scripted(rows, 2), plan, costs=Costs(), timing=Timing(0.01, 0.5)
         )
         trace = Simulation(running, Static(), bound=bound).run(5.0)
         return trace.mean_success("a"), trace.mean_success("b"), trace.end_to_end
 
-    assert run(Bound(0.002, end_to_end=0.0051)) == (1.0, 0.0, 1.0)
-    assert run(Bound(0.002, operators={"b": 0.0041}, end_to_end=0.0049)) == (1.0, 1.0, 0.0)
-    assert np.isnan(run(Bound(0.002))[2])
+    assert run(LatencyBound(0.002, end_to_end=0.0051)) == (1.0, 0.0, 1.0)
+    assert run(LatencyBound(0.002, operators={"b": 0.0041}, end_to_end=0.0049)) == (1.0, 1.0, 0.0)
+    assert np.isnan(run(LatencyBound(0.002))[2])
 
 
 def test_without_a_bound_there_is_no_success() -> None:
@@ -177,7 +178,7 @@ def test_windows_of_epochs_are_as_long_as_the_bound_says() -> None:
         late.append(rows > 0 and float(seen.waited["work"].sum()) / rows > 3.0)
 
     running = Epochs(job, Cluster(1, 1), load, plan, overhead=0.3, task=0.0)
-    trace = Simulation(running, Static(), bound=Bound(3.0, 1.0)).run(99.0, watch)
+    trace = Simulation(running, Static(), bound=LatencyBound(3.0, 1.0)).run(99.0, watch)
     assert np.diff(trace.time)[20:].min() > 1.0
     assert trace.mean_success() == pytest.approx(1 - np.mean(late))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import polars as pl
 from pyspark.sql import SparkSession
 
 import rheostat as rh
+from rheostat.windows.lateness import late_sql
 from tests.spark.streams import MINUTE, SECOND, Batches, run
 
 
@@ -97,3 +99,54 @@ def test_time_before_1970(spark: SparkSession, tmp_path: Path) -> None:
     (row,) = sink.frame().iter_rows(named=True)
     assert row["window_start"].year < 1930
     assert row["window_end"] - row["window_start"] == pl.Series([60_000_000]).cast(pl.Duration("us"))[0]
+
+
+def sql_as_it_was(time_sql: str, windows: list[rh.Window], watermark: int) -> str:
+    """How rows were found before lateness was defined once: the first instance that contains a row had ended."""
+    conditions = []
+    for w in windows:
+        before = f"{time_sql} - {w.size}L"
+        first = f"({before} - pmod({before} - {w.offset}L, {w.slide}L) + {w.slide}L)"
+        conditions.append(f"({first} <= {time_sql} AND {first} + {w.size}L <= {watermark}L)")
+    return " OR ".join(conditions)
+
+
+def test_spark_finds_the_same_late_rows_as_before(spark: SparkSession) -> None:
+    random = Random(7)
+    expressions = []
+    for number in range(40):
+        sizes = [random.randint(1, 40) for _ in range(random.randint(1, 3))]
+        windows = [rh.Window(s, random.choice([s, random.randint(1, 60)]), random.randint(-9, 9)) for s in sizes]
+        watermark = random.randint(-90, 90)
+        now, then = late_sql("id", windows, watermark), sql_as_it_was("id", windows, watermark)
+        expressions.append(f"count_if(({now}) != ({then})) AS differ_{number}")
+    (differences,) = spark.range(-150, 150).selectExpr(*expressions).collect()
+    assert not any(differences)
+
+
+def test_a_row_that_a_map_removes_is_kept_aside_too(spark: SparkSession, tmp_path: Path) -> None:
+    """Lateness is a matter of time alone, also for rows that no operator sees."""
+    batches = Batches.of([(10 * MINUTE, "a", 1)], [(0, "a", 1), (MINUTE, "b", 1), (10 * MINUTE, "b", 2)])
+    t = rh.Topology("filtered")
+    source = t.source(batches.stream(spark, tmp_path / "in"), event_time="ts", late="aside")
+    only_a = source.map("only_a", lambda df: df.where("key = 'a'"))
+    windows = [rh.Window(MINUTE, MINUTE), rh.Window(SECOND, 5 * MINUTE)]
+    only_a.compute("by_key", by="key", n=rh.count()).consolidate("windows", windows).sink(rh.sinks.memory())
+    aside = rh.sinks.memory()
+    source.aside.sink(aside)
+    query = run(t, tmp_path / "checkpoint")
+    assert sorted(aside.frame().select("key", "value", "reason").rows()) == [("a", 1, "late"), ("b", 1, "late")]
+    assert [p.late for p in query.progress] == [0, 1]
+
+
+def test_rows_between_windows_are_not_late(spark: SparkSession, tmp_path: Path) -> None:
+    batches = Batches.of([(20 * MINUTE, "a", 1)], [(30 * SECOND, "late", 1), (3 * MINUTE, "between", 1)])
+    t = rh.Topology("gaps")
+    source = t.source(batches.stream(spark, tmp_path / "in"), event_time="ts", late="aside")
+    short = [rh.Window(MINUTE, 5 * MINUTE)]
+    source.compute("by_key", by="key", n=rh.count()).consolidate("windows", short).sink(rh.sinks.memory())
+    aside = rh.sinks.memory()
+    source.aside.sink(aside)
+    query = run(t, tmp_path / "checkpoint")
+    assert aside.frame()["key"].to_list() == ["late"]
+    assert [(p.late, p.dropped) for p in query.progress] == [(0, 0), (1, 1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -113,7 +114,7 @@ def test_a_busy_slot_gives_shards_away_and_the_checkpoint_remembers_why(spark: S
     rows.process("running", spend, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(
         rh.sinks.parquet(str(tmp_path / "running"))
     )
-    query = run(t, tmp_path / "checkpoint", slots=3, shards=64, balance=1.2)
+    query = run(t, tmp_path / "checkpoint", slots=3, shards=64, policy="balance")
     assert same(result(tmp_path, "running"), expected_running(given_batches))
     changes = [c for p in query.progress for c in p.changes]
     assert changes[0].imbalance[0] == pytest.approx(3.0)
@@ -141,7 +142,7 @@ def test_a_key_that_no_placement_helps_is_named(spark: SparkSession, tmp_path: P
     t = rh.Topology("hot")
     rows = t.source(given_batches.stream(spark, tmp_path / "in"), event_time="ts")
     rows.process("running", spend, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(rh.sinks.memory())
-    query = run(t, tmp_path / "checkpoint", slots=4, shards=64, balance=1.2)
+    query = run(t, tmp_path / "checkpoint", slots=4, shards=64, policy="balance")
     last = query.progress[-1]
     assert last.hottest["by key"][0] == "key='hot'"
     assert last.hottest["by key"][1] > 0.5
@@ -149,16 +150,63 @@ def test_a_key_that_no_placement_helps_is_named(spark: SparkSession, tmp_path: P
     assert "no placement is balanced" in last.hot["by key"]
 
 
+def test_looking_ahead_balances_rows_before_they_are_routed(spark: SparkSession, tmp_path: Path) -> None:
+    """In every epoch other keys are busy, all of them in the first of three slots until something moves."""
+    shard = shard_sql("xxhash64(concat('k', id))", 64)
+    keys = [f"k{r.id}" for r in spark.range(200).where(f"{shard} < 64 div 3").limit(24).collect()]
+    given_batches = Batches.of(*([(e * SECOND, keys[6 * e + i % 6], 1) for i in range(60)] for e in range(4)))
+    t = rh.Topology("ahead")
+    rows = t.source(given_batches.stream(spark, tmp_path / "in"), event_time="ts")
+    rows.process("running", running, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(
+        rh.sinks.parquet(str(tmp_path / "running"))
+    )
+    policy = rh.policies.Balance(threshold=1.5, ahead=True)
+    query = run(t, tmp_path / "checkpoint", slots=3, shards=64, policy=policy)
+    assert same(result(tmp_path, "running"), expected_running(given_batches))
+    first = query.progress[0]
+    assert [c.reason for c in first.changes] == ["the busiest slot will have 3.00 times the mean"]
+    assert all("will have" in c.reason for p in query.progress for c in p.changes)
+
+
+@pytest.mark.parametrize("policy", ["streamswitch", "elasticutor", "drs"])
+def test_policies_that_are_not_connected_to_spark_are_refused_before_anything_is_written(
+    spark: SparkSession, tmp_path: Path, policy: str
+) -> None:
+    Batches.of([(0, "a", 1)]).write(tmp_path / "in")
+    with pytest.raises(rh.ConfigurationError, match=f"policy '{policy}' is not connected to Spark yet.*simulate"):
+        topology(spark, tmp_path).start(str(tmp_path / "checkpoint"), policy=policy)
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def heavy_packages(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, None]:
+    """Packages of extras that a task has loaded."""
+    found = {"numba", "sklearn", "scipy", "matplotlib"} & set(sys.modules)
+    return rows.select("key", found=pl.lit(",".join(sorted(found)))), None
+
+
+def test_tasks_load_no_package_of_an_extra(spark: SparkSession, tmp_path: Path) -> None:
+    given_batches = Batches.of([(0, "a", 1), (0, "b", 1)])
+    t = rh.Topology("light")
+    rows = t.source(given_batches.stream(spark, tmp_path / "in"), event_time="ts")
+    rows.process("heavy", heavy_packages, by="key", schema="key string, found string").sink(
+        rh.sinks.parquet(str(tmp_path / "heavy"))
+    )
+    run(t, tmp_path / "checkpoint", policy="balance")
+    assert result(tmp_path, "heavy")["found"].unique().to_list() == [""]
+
+
 def test_wishes_that_cannot_be_met(spark: SparkSession, tmp_path: Path) -> None:
     Batches.of([(0, "a", 1)]).write(tmp_path / "in")
     query = topology(spark, tmp_path).start(str(tmp_path / "checkpoint"), shards=16)
     try:
         for slots in (0, -1, 17):
-            with pytest.raises(rh.TopologyError, match=f"slots={slots}: a component has between 1 and 16 slots"):
+            with pytest.raises(rh.ConfigurationError, match=f"slots={slots}: a component has between 1 and 16 slots"):
                 query.rescale(slots)
-        with pytest.raises(rh.TopologyError, match="no component 'by nobody' can be routed anew; there are by key"):
+        with pytest.raises(
+            rh.ConfigurationError, match="no component 'by nobody' can be routed anew; there are by key"
+        ):
             query.rescale(2, component="by nobody")
-        with pytest.raises(rh.TopologyError, match=r"threshold=0\.5"):
+        with pytest.raises(rh.ConfigurationError, match=r"threshold=0\.5"):
             query.rebalance(threshold=0.5)
     finally:
         query.stop()

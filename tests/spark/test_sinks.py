@@ -109,3 +109,22 @@ def test_a_repeated_epoch_replaces_what_the_first_attempt_wrote(spark: SparkSess
     assert sorted(pl.read_parquet(tmp_path / "out" / "*" / "*.parquet").select("key", "s").rows()) == EXPECTED
     assert sorted(memory.frame().select("key", "s").rows()) == EXPECTED
     assert spark.read.csv(str(tmp_path / "csv")).count() == len(EXPECTED)
+
+
+@pytest.mark.parametrize("mapped_first", [False, True])
+def test_a_stream_and_what_a_map_makes_of_it_both_have_sinks(
+    spark: SparkSession, tmp_path: Path, mapped_first: bool
+) -> None:
+    t = rh.Topology("sinks")
+    rows = t.source(BATCHES.stream(spark, tmp_path / "in"), event_time="ts")
+    stream = rows.compute("by_key", by="key", s=rh.sum("value")).consolidate("windows", rh.tumbling("1 minute"))
+    doubled = stream.map("doubled", lambda df: df.withColumn("s", df["s"] * 2))
+    memory = rh.sinks.memory()
+    if mapped_first:
+        doubled.sink(memory)
+    stream.sink(rh.sinks.parquet(str(tmp_path / "out")))
+    if not mapped_first:
+        doubled.sink(memory)
+    run(t, tmp_path / "checkpoint")
+    assert sorted(pl.read_parquet(tmp_path / "out" / "*" / "*.parquet").select("key", "s").rows()) == EXPECTED
+    assert sorted(memory.frame().select("key", "s").rows()) == [(key, 2 * s) for key, s in EXPECTED]

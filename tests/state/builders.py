@@ -12,10 +12,10 @@ from rheostat.state.files import Folder
 from rheostat.state.manifest import Manifest
 from rheostat.state.segments import Segment
 from rheostat.state.window_table import write_rows
-from rheostat.windows.layout import GRANULE, HASH, START, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column
+from rheostat.windows.window_layout import GRANULE, HASH, START, WindowLayout
 
-LAYOUT = Layout((Column("k.key", "string"),), (ROW_COUNT,))
+LAYOUT = WindowLayout((Column("k.key", "string"),), (ROW_COUNT,))
 SHARDS = 16
 
 Row = tuple[int, int, int, str, int]
@@ -50,4 +50,4 @@ def commit(checkpoint: Checkpoint, segments: Sequence[Segment], table: str = "ar
 
 def segment(file: str, epoch: int = 0, rows: int = 1, size: int = 1) -> Segment:
     """A segment as a manifest knows it, without a file."""
-    return Segment(file, epoch, rows, size, {0: (0, 0)}, (0, SHARDS - 1))
+    return Segment(file=file, epoch=epoch, rows=rows, bytes=size, spans={0: (0, 0)}, shards=(0, SHARDS - 1))

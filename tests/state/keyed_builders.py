@@ -10,13 +10,13 @@ import polars as pl
 from hypothesis import strategies as st
 
 from rheostat.elastic.routing.table import even_routing, shards_of
-from rheostat.keyed.layout import TIMERS, TOUCHED, KeyedLayout
+from rheostat.keyed.keyed_layout import TIMERS, TOUCHED, KeyedLayout
 from rheostat.state.files import Folder
 from rheostat.state.keyed_table import write_keys
 from rheostat.state.segments import Segment
 from rheostat.state.window_table import arrow_schema, to_polars
-from rheostat.windows.layout import HASH, START
 from rheostat.windows.partials import Column
+from rheostat.windows.window_layout import HASH, START
 from tests.state.builders import SHARDS
 
 LAYOUT = KeyedLayout((Column("k.key", "string"),), (Column("s.value", "bigint"),))

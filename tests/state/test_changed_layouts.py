@@ -11,18 +11,19 @@ import pytest
 
 from rheostat.choices import Emit
 from rheostat.planning import compatibility
-from rheostat.planning.physical import Table, plan_physical
+from rheostat.planning.physical import plan_physical
 from rheostat.planning.results import finish
+from rheostat.planning.tables import WindowTable
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
 from rheostat.state.window_table import TableReader, write_rows
 from rheostat.topology import aggregates as rh
 from rheostat.topology.aggregates import Aggregate
 from rheostat.topology.graph import Graph
-from rheostat.windows.close import Closed, close
-from rheostat.windows.layout import GRANULE, HASH, START
+from rheostat.windows.close import MergedGranule, close
 from rheostat.windows.refresh import refresh
 from rheostat.windows.window import tumbling
+from rheostat.windows.window_layout import GRANULE, HASH, START
 from tests.topology.builders import loans
 
 MINUTE = 60_000_000
@@ -51,7 +52,7 @@ def topology(aggregates: dict[str, Aggregate], emit: Emit) -> Graph:
     return stream.graph
 
 
-def tables(change: str, emit: Emit) -> tuple[Table, Table]:
+def tables(change: str, emit: Emit) -> tuple[WindowTable, WindowTable]:
     """The table before and after the restart, which is allowed."""
     before, after = topology(OLD, emit), topology(NEW[change], emit)
     old = plan_physical(before)
@@ -61,7 +62,7 @@ def tables(change: str, emit: Emit) -> tuple[Table, Table]:
     return old.tables["a"], new.tables["a"]
 
 
-def written(folder: Folder, table: Table, epoch: int, panes: list[int]) -> Segment:
+def written(folder: Folder, table: WindowTable, epoch: int, panes: list[int]) -> Segment:
     """A segment with one row for every pane."""
     row = {HASH: 1, "k.area": "x", **{c.name: 1 for c in table.layout.columns if c.name.startswith("p.")}}
     frame = pl.DataFrame([{START: pane * MINUTE, **row} for pane in panes])
@@ -71,9 +72,8 @@ def written(folder: Folder, table: Table, epoch: int, panes: list[int]) -> Segme
     return segment
 
 
-def results(table: Table, closed: list[Closed]) -> list[tuple[object, ...]]:
-    windows = {i: g.window for i, g in enumerate(table.plan.granules)}
-    finished = finish(table.outputs[0], windows, {"area": "string"}, closed)
+def results(table: WindowTable, closed: list[MergedGranule]) -> list[tuple[object, ...]]:
+    finished = finish(table.outputs[0], closed)
     assert isinstance(finished, pa.Table)
     return sorted(zip(finished.column("window").to_pylist(), finished.column("most").to_pylist(), strict=True))
 

@@ -16,10 +16,10 @@ from rheostat.state import compaction
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
 from rheostat.state.window_table import TableReader, write_rows
-from rheostat.windows.close import Closed, close
+from rheostat.windows.close import MergedGranule, close
 from rheostat.windows.consolidation import ConsolidationPlan, plan_consolidation
-from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.window import Window
+from rheostat.windows.window_layout import HASH, WindowLayout
 from tests.state.builders import SHARDS
 from tests.windows.builders import overlapping, window_sets
 from tests.windows.streams import (
@@ -46,7 +46,7 @@ class OnDisk:
 
     folder: Folder
     plan: ConsolidationPlan
-    layout: Layout
+    layout: WindowLayout
     segments: tuple[Segment, ...] = ()
 
     def epoch(self, number: int, rows: Epoch, before: int | None, after: int | None, routing: Routing) -> Results:
@@ -79,7 +79,7 @@ class OnDisk:
         self.segments = tuple(s for s in self.segments if s not in fold)
         self.segments += tuple(s for s in written if s is not None)
 
-    def _close(self, number: int, before: int | None, after: int, routing: Routing) -> Iterable[list[Closed]]:
+    def _close(self, number: int, before: int | None, after: int, routing: Routing) -> Iterable[list[MergedGranule]]:
         parts, written = [], []
         for slot in sorted(set(routing)):
             reader = TableReader(self.folder, self.layout, self.segments, owned(routing, slot))
@@ -110,7 +110,7 @@ class OnDisk:
     st.lists(st.integers(1, 5), min_size=1, max_size=3),
 )
 def test_state_on_disk_gives_exact_windows(
-    windows: list[Window], stream: list[Epoch], slack: int, layout: Layout, slots: list[int]
+    windows: list[Window], stream: list[Epoch], slack: int, layout: WindowLayout, slots: list[int]
 ) -> None:
     plan = plan_consolidation(windows, subtractable=layout.subtractable)
     before: int | None = None

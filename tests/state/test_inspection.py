@@ -10,7 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from rheostat.cli.main import app
-from rheostat.elastic.routing.requests import Rescale, apply
+from rheostat.elastic.model.plan import Action, OperatorPlan, Revision
+from rheostat.elastic.routing.balance import rescale
+from rheostat.elastic.routing.requests import Change
 from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.errors import CheckpointError
 from rheostat.state.checkpoint import Checkpoint
@@ -22,7 +24,10 @@ from tests.state.builders import SHARDS, written
 
 LOADS = ((0, 3.0), (1, 1.0), (15, 2.0))
 BEFORE = (0,) * 8 + (1,) * 8
-AFTER, CHANGE = apply(Rescale(3, "asked for"), "by key", BEFORE, ShardLoads.of(SHARDS, LOADS).seconds, 1)
+SECONDS = ShardLoads.of(SHARDS, LOADS).seconds
+AFTER = rescale(BEFORE, SECONDS, 3).routing
+ASKED = Revision("by key", OperatorPlan.even(SHARDS, 3), Action.SCALE_OUT, ("asked for",), asked="rescale")
+CHANGE = Change.between(BEFORE, AFTER, ASKED, SECONDS, 1)
 
 
 @pytest.fixture

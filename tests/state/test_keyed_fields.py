@@ -11,13 +11,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from rheostat.keyed.layout import DEAD, TIMERS, TOUCHED, KeyedLayout
+from rheostat.keyed.keyed_layout import DEAD, TIMERS, TOUCHED, KeyedLayout
 from rheostat.state.files import Folder
 from rheostat.state.keyed_table import KeyedReader, write_keys
 from rheostat.state.segments import Segment
 from rheostat.state.window_table import arrow_schema
-from rheostat.windows.layout import HASH
 from rheostat.windows.partials import Column
+from rheostat.windows.window_layout import HASH
 from tests.state.builders import SHARDS
 
 ALL = np.ones(SHARDS, dtype=np.bool_)
@@ -64,13 +64,13 @@ def test_old_segments_are_read_with_the_fields_of_today(
     every = reader.lookup(np.array([ord("a"), ord("b")]))
     assert every.columns == today.names
     assert every.filter(pl.col("k.key") == "a").select(names).rows() == ([after] if names else [])
-    assert reader.folded(None, complete=True)[0].sort("k.key").select(every.columns).equals(every.sort("k.key"))
+    assert reader.fold(None, complete=True)[0].sort("k.key").select(every.columns).equals(every.sort("k.key"))
 
 
 def test_folding_writes_the_fields_of_today(tmp_path: Path) -> None:
     folder, today = Folder.at(tmp_path), layout(n="bigint", top="double")
     old = written(folder, layout(n="int", gone="string"), 0, "a", n=1, gone="x")
-    folded = KeyedReader(folder, today, [old], ALL).folded(None, complete=True)
+    folded = KeyedReader(folder, today, [old], ALL).fold(None, complete=True)
     empty = folded[0].drop("granule", "start").clear()
     again = write_keys(folder, today, empty, None, folded, watermark=None, epoch=1, slot=0, shards=SHARDS)
     assert again is not None

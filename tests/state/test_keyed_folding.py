@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.routing.table import owned
-from rheostat.keyed.layout import DEAD, TIMERS
+from rheostat.keyed.keyed_layout import DEAD, TIMERS
 from rheostat.state.files import Folder
 from rheostat.state.keyed_table import KeyedReader, write_keys
 from tests.state.builders import SHARDS
@@ -33,9 +33,9 @@ from tests.state.keyed_builders import (
 def test_a_removed_key_is_dropped_only_when_nothing_older_is_left(tmp_path: Path) -> None:
     folder = Folder.at(tmp_path)
     made = [one(folder, {"a": Kept(1, None), "b": Kept(2, None)}, 0), one(folder, {"a": None}, 1)]
-    everything = KeyedReader(folder, LAYOUT, made, ALL).folded(None, complete=True)[0]
+    everything = KeyedReader(folder, LAYOUT, made, ALL).fold(None, complete=True)[0]
     assert everything["k.key"].to_list() == ["b"]
-    newest = KeyedReader(folder, LAYOUT, made[1:], ALL).folded(None, complete=False)[0]
+    newest = KeyedReader(folder, LAYOUT, made[1:], ALL).fold(None, complete=False)[0]
     assert newest.select("k.key", DEAD).rows() == [("a", True)]
 
 
@@ -44,9 +44,9 @@ def test_a_key_whose_time_is_over_still_hides_older_rows_until_all_is_folded(tmp
     made = [one(folder, {"a": Kept(1, None)}, 0, touched=None), one(folder, {"a": Kept(2, None)}, 1, touched=10)]
     expired = KeyedReader(folder, LAYOUT, made, ALL, now=20, ttl=10)
     assert expired.lookup(np.array([0])).is_empty()
-    newest = KeyedReader(folder, LAYOUT, made[1:], ALL, 20, 10).folded(None, complete=False)[0]
+    newest = KeyedReader(folder, LAYOUT, made[1:], ALL, now=20, ttl=10).fold(None, complete=False)[0]
     assert newest.select("k.key", DEAD).rows() == [("a", True)]
-    assert expired.folded(None, complete=True)[0].is_empty()
+    assert expired.fold(None, complete=True)[0].is_empty()
     for later in (replace(expired, now=19), replace(expired, ttl=None), replace(expired, now=None)):
         assert later.lookup(np.array([0]))["s.value"].to_list() == [2]
 
@@ -54,7 +54,7 @@ def test_a_key_whose_time_is_over_still_hides_older_rows_until_all_is_folded(tmp
 def test_nothing_is_written_when_nothing_is_left(tmp_path: Path) -> None:
     folder = Folder.at(tmp_path)
     made = [one(folder, {"a": Kept(1, None)}, 0), one(folder, {"a": None}, 1)]
-    folded = KeyedReader(folder, LAYOUT, made, ALL).folded(None, complete=True)
+    folded = KeyedReader(folder, LAYOUT, made, ALL).fold(None, complete=True)
     state = state_frame({}, None)
     assert write_keys(folder, LAYOUT, state, None, folded, watermark=5, epoch=2, slot=0, shards=SHARDS) is None
 
@@ -93,7 +93,7 @@ def test_folding_keeps_the_timers_that_have_not_been_called(
     with tempfile.TemporaryDirectory() as path:
         folder = Folder.at(path)
         made = one(folder, {k: Kept(0, None, t) for k, t in timers.items()}, 0)
-        folded = KeyedReader(folder, LAYOUT, [made], ALL).folded(watermark, complete=True)
+        folded = KeyedReader(folder, LAYOUT, [made], ALL).fold(watermark, complete=True)
         again = write_keys(
             folder, LAYOUT, state_frame({}, None), None, folded, watermark=watermark, epoch=1, slot=0, shards=SHARDS
         )

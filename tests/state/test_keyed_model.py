@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from rheostat.elastic.routing.table import even_routing, owned
-from rheostat.keyed.layout import TIMERS
+from rheostat.keyed.keyed_layout import TIMERS
 from rheostat.state import compaction
 from rheostat.state.checkpoint import Checkpoint
 from rheostat.state.compaction import choose_newest
@@ -101,7 +101,7 @@ class KeyedStore(RuleBasedStateMachine):
         self, segments: Sequence[Segment], slot: int, now: int | None, routing: Sequence[int] | None = None
     ) -> KeyedReader:
         mine = owned(routing or self.routing, slot)
-        return KeyedReader(self.folder, LAYOUT, segments, mine, now, self.ttl)
+        return KeyedReader(self.folder, LAYOUT, segments, mine, now=now, ttl=self.ttl)
 
     def alive(self, model: Model, now: int | None) -> Model:
         """Without the keys whose time is over."""
@@ -180,7 +180,7 @@ class KeyedStore(RuleBasedStateMachine):
         now: int | None,
     ) -> Segment | None:
         watermark = self.newest.watermark
-        folded = self.reader(fold, slot, now).folded(watermark, complete=complete) if fold else []
+        folded = self.reader(fold, slot, now).fold(watermark, complete=complete) if fold else []
         return write_keys(
             self.folder,
             LAYOUT,
@@ -252,7 +252,7 @@ class KeyedStore(RuleBasedStateMachine):
         live = moment.manifest.tables.get(TABLE, ())
         found: Model = {}
         for slot in range(max(routing) + 1):
-            rows = self.reader(live, slot, moment.now, routing).folded(moment.watermark, complete=True)[0]
+            rows = self.reader(live, slot, moment.now, routing).fold(moment.watermark, complete=True)[0]
             mine = model_of(rows)
             assert all(routing[shard_of(k)] == slot for k in mine)
             found |= mine

@@ -9,26 +9,41 @@ from hypothesis import strategies as st
 from rheostat.errors import CheckpointError
 from rheostat.state.manifest import FORMAT, Manifest, SourceState, decode, encode, file_name
 from rheostat.state.segments import Segment
+from tests.state.builders import segment
 
 NAMES = st.text(min_size=1, max_size=5)
 COUNTS = st.integers(0, 2**63)
 TIMES = st.one_of(st.none(), st.integers(-(2**62), 2**62))
 SHARDS = st.tuples(st.integers(0, 99), st.integers(0, 99))
 SEGMENTS = st.builds(
-    Segment, NAMES, COUNTS, COUNTS, COUNTS, st.dictionaries(st.integers(0, 9), st.tuples(COUNTS, COUNTS)), SHARDS
+    Segment,
+    file=NAMES,
+    epoch=COUNTS,
+    rows=COUNTS,
+    bytes=COUNTS,
+    spans=st.dictionaries(st.integers(0, 9), st.tuples(COUNTS, COUNTS)),
+    shards=SHARDS,
 )
+SOURCES = st.builds(SourceState, max_time=TIMES, rows=COUNTS, late=COUNTS, dropped=COUNTS, nulls=COUNTS)
 MANIFESTS = st.builds(
     Manifest,
     st.integers(0, 10**12 - 1),
-    st.dictionaries(NAMES, st.dictionaries(NAMES, st.one_of(NAMES, st.lists(st.integers(0, 9)))), max_size=2),
-    st.dictionaries(NAMES, st.builds(SourceState, TIMES, COUNTS, COUNTS, COUNTS, COUNTS), max_size=2),
-    st.dictionaries(NAMES, TIMES, max_size=2),
-    st.dictionaries(NAMES, st.lists(st.integers(0, 9)).map(tuple), max_size=2),
-    st.dictionaries(NAMES, st.lists(SEGMENTS, max_size=2).map(tuple), max_size=2),
-    st.dictionaries(NAMES, COUNTS, max_size=2),
+    topology=st.dictionaries(NAMES, st.dictionaries(NAMES, st.one_of(NAMES, st.lists(st.integers(0, 9)))), max_size=2),
+    sources=st.dictionaries(NAMES, SOURCES, max_size=2),
+    watermarks=st.dictionaries(NAMES, TIMES, max_size=2),
+    routing=st.dictionaries(NAMES, st.lists(st.integers(0, 9)).map(tuple), max_size=2),
+    tables=st.dictionaries(NAMES, st.lists(SEGMENTS, max_size=2).map(tuple), max_size=2),
+    totals=st.dictionaries(NAMES, COUNTS, max_size=2),
 )
 FILE = "/checkpoint/epochs/000000000012.json"
-MANIFEST = Manifest(12, {"a": {"keys": ["k"]}}, {"s": SourceState(5, 1)}, {"s": 3}, {"k": (0, 1)}, {}, {"rows": 1})
+MANIFEST = Manifest(
+    12,
+    topology={"a": {"keys": ["k"]}},
+    sources={"s": SourceState(max_time=5, rows=1)},
+    watermarks={"s": 3},
+    routing={"k": (0, 1)},
+    totals={"rows": 1},
+)
 
 
 @settings(max_examples=100, deadline=None)
@@ -98,7 +113,7 @@ def test_names_sort_like_epochs(a: int, b: int) -> None:
 
 
 def test_totals_are_over_all_tables() -> None:
-    segments = tuple(Segment(str(i), 0, 10, 100, {}, (0, 0)) for i in range(3))
+    segments = tuple(segment(str(i), rows=10, size=100) for i in range(3))
     manifest = Manifest(tables={"a": segments[:2], "b": segments[2:]})
     assert (manifest.state_rows, manifest.state_bytes) == (30, 300)
 

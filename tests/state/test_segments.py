@@ -18,9 +18,9 @@ from rheostat.errors import CheckpointError
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment, open_segment, write_segment
 from rheostat.state.window_table import arrow_schema, to_polars, write_rows
-from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, Column, Extreme, Moments, Total
 from rheostat.windows.sketches import Quantile
+from rheostat.windows.window_layout import HASH, WindowLayout
 from tests.state.builders import LAYOUT, SHARDS, Row, frame, written
 
 ROWS = st.lists(
@@ -62,7 +62,7 @@ def test_a_segment_knows_its_size_spans_and_shards(tmp_path: Path, rows: list[Ro
 
 def test_every_type_of_state_survives(tmp_path: Path) -> None:
     types = {"string": "x", "bigint": 1, "double": 0.5, "boolean": True, "binary": b"\0", "decimal(20,2)": None}
-    layout = Layout(
+    layout = WindowLayout(
         tuple(Column(f"k.{t}", t) for t in types),
         (
             ROW_COUNT,

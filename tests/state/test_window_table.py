@@ -14,7 +14,7 @@ from rheostat.elastic.routing.table import even_routing, owned, shards_of
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
 from rheostat.state.window_table import TableReader
-from rheostat.windows.layout import GRANULE, HASH, START
+from rheostat.windows.window_layout import GRANULE, HASH, START
 from tests.state.builders import LAYOUT, SHARDS, Row, written
 
 IN_TMP = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -11,19 +11,19 @@ import numpy.typing as npt
 import polars as pl
 from hypothesis import strategies as st
 
-from rheostat.windows.close import Closed, close
+from rheostat.windows.close import MergedGranule, close
 from rheostat.windows.consolidation import ConsolidationPlan
 from rheostat.windows.lateness import place
-from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column, Extreme, Total
 from rheostat.windows.window import Window
+from rheostat.windows.window_layout import HASH, WindowLayout
 from tests.windows.builders import containing
 
 GRANULE, START = "granule", "start"
 TOTAL, MAXIMUM = Total("sum(x)", "bigint", ""), Extreme("max", "x", "bigint")
 KEY = Column("k.area", "string")
-EXACT = Layout((KEY,), (ROW_COUNT, TOTAL))
-MERGED = Layout((KEY,), (ROW_COUNT, TOTAL, MAXIMUM))
+EXACT = WindowLayout((KEY,), (ROW_COUNT, TOTAL))
+MERGED = WindowLayout((KEY,), (ROW_COUNT, TOTAL, MAXIMUM))
 HASHES = {"a": 5, "b": -(2**62), None: 2**62}
 
 
@@ -67,7 +67,7 @@ def watermarks(stream: Sequence[Epoch], slack: int) -> list[int | None]:
     return marks
 
 
-def aggregate(rows: Iterable[Row], layout: Layout) -> dict[str | None, Value]:
+def aggregate(rows: Iterable[Row], layout: WindowLayout) -> dict[str | None, Value]:
     """One value per key, by definition."""
     by_key: dict[str | None, list[int]] = defaultdict(list)
     for row in rows:
@@ -77,7 +77,7 @@ def aggregate(rows: Iterable[Row], layout: Layout) -> dict[str | None, Value]:
     return {key: (len(values), sum(values), max(values)) for key, values in by_key.items()}
 
 
-def expected(stream: Sequence[Epoch], slack: int, windows: Iterable[Window], layout: Layout) -> list[Results]:
+def expected(stream: Sequence[Epoch], slack: int, windows: Iterable[Window], layout: WindowLayout) -> list[Results]:
     """What every epoch should emit.
 
     A window instance is emitted in the first epoch whose watermark reaches its end, with the rows that had arrived by
@@ -97,7 +97,7 @@ def expected(stream: Sequence[Epoch], slack: int, windows: Iterable[Window], lay
     return results
 
 
-def partials(rows: Epoch, plan: ConsolidationPlan, layout: Layout) -> pl.DataFrame:
+def partials(rows: Epoch, plan: ConsolidationPlan, layout: WindowLayout) -> pl.DataFrame:
     """What Spark makes of an epoch's rows: one partial per pane and key."""
     schema = {START: pl.Int64, HASH: pl.Int64, KEY.name: pl.String, ROWS: pl.Int64, TOTAL.columns[0].name: pl.Int64}
     if layout is MERGED:
@@ -113,7 +113,7 @@ def partials(rows: Epoch, plan: ConsolidationPlan, layout: Layout) -> pl.DataFra
     )
 
 
-def placed(new: pl.DataFrame, plan: ConsolidationPlan, layout: Layout, before: int | None) -> pl.DataFrame:
+def placed(new: pl.DataFrame, plan: ConsolidationPlan, layout: WindowLayout, before: int | None) -> pl.DataFrame:
     """The partials at all their homes, each key once per home."""
     homes = [(s, g, h) for s in new[START].unique().to_list() for g, h in place(plan, s, before).homes]
     where = pl.DataFrame(homes, schema={START: pl.Int64, GRANULE: pl.Int16, "home": pl.Int64}, orient="row")
@@ -126,7 +126,7 @@ class Memory:
     """State as the runtime keeps it, in a dictionary: frames per granule instance, oldest first."""
 
     plan: ConsolidationPlan
-    layout: Layout
+    layout: WindowLayout
     held: dict[tuple[int, int], list[pl.DataFrame]] = field(default_factory=lambda: defaultdict(list))
 
     def keys(self) -> list[tuple[int, int]]:
@@ -148,7 +148,7 @@ class Memory:
         for (granule, start), part in rows.partition_by(GRANULE, START, as_dict=True).items():
             self.held[granule, start].append(part.drop(GRANULE, START))
 
-    def close(self, before: int | None, after: int) -> Iterator[Closed]:
+    def close(self, before: int | None, after: int) -> Iterator[MergedGranule]:
         """Close windows and store what others will be made from."""
         closed = list(close(self, self.layout, self.plan, before, after))
         for c in closed:
@@ -162,7 +162,7 @@ class Memory:
             del self.held[key]
 
 
-def results_of(closed: Iterable[Closed], plan: ConsolidationPlan, layout: Layout) -> Results:
+def results_of(closed: Iterable[MergedGranule], plan: ConsolidationPlan, layout: WindowLayout) -> Results:
     """Emitted windows in the form of the expectation; an instance or a key that comes twice is an error."""
     results: Results = {}
     columns = [c.name for p in layout.partials for c in p.columns]

@@ -6,11 +6,11 @@ import polars as pl
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from rheostat.windows.close import Closed, close
+from rheostat.windows.close import MergedGranule, close
 from rheostat.windows.consolidation import PANE, plan_consolidation
-from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROWS
 from rheostat.windows.window import Window
+from rheostat.windows.window_layout import HASH, WindowLayout
 from tests.windows.builders import overlapping, window_sets
 from tests.windows.streams import (
     EXACT,
@@ -32,7 +32,7 @@ SLACK = st.one_of(st.just(0), st.integers(0, 12))
 
 
 def emitted(
-    stream: list[Epoch], slack: int, windows: list[Window], layout: Layout, *, panes_only: bool
+    stream: list[Epoch], slack: int, windows: list[Window], layout: WindowLayout, *, panes_only: bool
 ) -> list[Results]:
     """What the stream gives, epoch by epoch."""
     plan = plan_consolidation(windows, subtractable=layout.subtractable, panes_only=panes_only)
@@ -117,7 +117,7 @@ def test_after_a_year_of_silence_nothing_is_counted_through() -> None:
 def test_a_key_that_has_left_a_running_total_is_gone() -> None:
     plan = plan_consolidation([Window(10, 1)], subtractable=True)
     state = Memory(plan, EXACT, {(PANE, 0): [frame("a", 1, 5)], (PANE, 9): [frame("b", 1, 7)]})
-    closed: dict[int, Closed] = {c.start: c for c in close(state, EXACT, plan, None, 30)}
+    closed: dict[int, MergedGranule] = {c.start: c for c in close(state, EXACT, plan, None, 30)}
     assert sorted(closed[0].frame["k.area"]) == ["a", "b"]
     assert closed[1].frame["k.area"].to_list() == ["b"]
     assert max(closed) == 9

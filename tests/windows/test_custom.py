@@ -10,8 +10,8 @@ import pytest
 
 from rheostat.errors import OperatorError
 from rheostat.windows.custom import Custom, FrameFunction, call_over
-from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column
+from rheostat.windows.window_layout import HASH, WindowLayout
 
 VALUE, SIZE = "p.by_stock.vwap.value", "p.by_stock.vwap.size"
 
@@ -30,8 +30,8 @@ def partials(*rows: tuple[str | None, float | None, int | None]) -> pl.DataFrame
     return pl.DataFrame([(hash(k) & 7, k, 1, v, n) for k, v, n in rows], schema=schema, orient="row")
 
 
-def layout(custom: Custom) -> Layout:
-    return Layout((Column("k.stock", "string"),), (ROW_COUNT, custom))
+def layout(custom: Custom) -> WindowLayout:
+    return WindowLayout((Column("k.stock", "string"),), (ROW_COUNT, custom))
 
 
 def merged(custom: Custom, frame: pl.DataFrame) -> dict[str | None, list[Any]]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.windows.consolidation import PANE, ConsolidationPlan, plan_consolidation
-from rheostat.windows.lateness import Placement, place
+from rheostat.windows.lateness import PanePlacement, late_before, late_sql, place
 from rheostat.windows.window import Window
-from tests.windows.builders import aligned, containing, needed_until, plans
+from tests.windows.builders import aligned, containing, needed_until, plans, window_sets, windows
 
 
-def expected(plan: ConsolidationPlan, pane: int, watermark: int) -> Placement:
+def expected(plan: ConsolidationPlan, pane: int, watermark: int) -> PanePlacement:
     """The definition: look at every instance around the pane."""
     ends = [s + g.window.size for g in plan.granules if g.requested for s in containing(g.window, pane)]
     late = any(end <= watermark for end in ends)
@@ -24,7 +26,7 @@ def expected(plan: ConsolidationPlan, pane: int, watermark: int) -> Placement:
             put_together = start + granule.window.size <= watermark
             if read and (number == PANE or (granule.stored and put_together)):
                 homes.append((number, start))
-    return Placement(late, dropped, tuple(homes))
+    return PanePlacement(late, dropped, tuple(homes))
 
 
 @settings(max_examples=100, deadline=None)
@@ -39,7 +41,7 @@ def test_placement_is_what_the_definition_says(plan: ConsolidationPlan, origin: 
 @given(plans(), st.integers(-50, 50))
 def test_before_the_first_watermark_nothing_is_late(plan: ConsolidationPlan, origin: int) -> None:
     pane = plan.pane.latest_start(origin)
-    assert place(plan, pane, None) == Placement(late=False, dropped=False, homes=((PANE, pane),))
+    assert place(plan, pane, None) == PanePlacement(late=False, dropped=False, homes=((PANE, pane),))
 
 
 @settings(max_examples=60, deadline=None)
@@ -69,9 +71,49 @@ def test_a_row_that_no_window_has_missed_yet_goes_into_a_helper_that_is_put_toge
     pane, watermark = 1, 4  # windows end at 1 and at 5
     closed = [(i, s) for i, w in helpers.items() for s in containing(w, pane) if s + w.size <= watermark]
     assert closed
-    assert place(plan, pane, watermark) == Placement(late=False, dropped=False, homes=((PANE, pane), *closed))
+    assert place(plan, pane, watermark) == PanePlacement(late=False, dropped=False, homes=((PANE, pane), *closed))
 
 
 def test_a_row_between_windows_is_neither_late_nor_dropped() -> None:
     plan = plan_consolidation([Window(1, 5)])
-    assert place(plan, 3, watermark=100) == Placement(late=False, dropped=False, homes=())
+    assert place(plan, 3, watermark=100) == PanePlacement(late=False, dropped=False, homes=())
+
+
+@settings(max_examples=200, deadline=None)
+@given(windows(), st.integers(-60, 60))
+def test_everything_before_the_last_closed_instance_is_late(window: Window, watermark: int) -> None:
+    closed = [s + window.size for s in aligned(window, -200, 200) if s + window.size <= watermark]
+    assert late_before(window, watermark) == max(closed)
+
+
+def sql_is_true(sql: str, time: int) -> bool:
+    """The value of the SQL in Python, whose ``%`` is Spark's ``pmod`` for positive divisors."""
+    python = re.sub(r"(\d)L", r"\1", sql).replace("AND", "and").replace("OR", "or").replace("false", "False")
+    return bool(eval(python, {"pmod": lambda a, b: a % b, "t": time}))
+
+
+def missed_in_sql(window: Window, time: int, watermark: int) -> bool:
+    """How rows were found before the rule was written once: the first instance that contains a row had ended."""
+    size, slide = window.size, window.slide
+    first = time - size - (time - size - window.offset) % slide + slide
+    return first <= time and first + size <= watermark
+
+
+@settings(max_examples=300, deadline=None)
+@given(window_sets(), st.integers(-60, 60), st.integers(-60, 60))
+def test_sql_finds_the_rows_that_missed_a_window(chosen: list[Window], time: int, watermark: int) -> None:
+    by_definition = any(s + w.size <= watermark for w in chosen for s in containing(w, time))
+    assert sql_is_true(late_sql("t", chosen, watermark), time) == by_definition
+    assert any(missed_in_sql(w, time, watermark) for w in chosen) == by_definition
+
+
+@settings(max_examples=200, deadline=None)
+@given(plans(), st.integers(-60, 60), st.integers(-60, 60))
+def test_sql_and_placement_agree_on_every_row(plan: ConsolidationPlan, time: int, watermark: int) -> None:
+    pane = plan.pane.latest_start(time)
+    assert sql_is_true(late_sql("t", plan.requested, watermark), time) == place(plan, pane, watermark).late
+
+
+def test_one_number_decides_for_all_windows_without_gaps() -> None:
+    assert late_sql("t", [Window(10, 10), Window(60, 20), Window(10, 10)], watermark=110) == "t < 110L"
+    assert late_sql("t", [], watermark=110) == "false"

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS, Edge, Extreme, Moments, Partial, Total, quoted
+from rheostat.windows.window_layout import HASH, WindowLayout
 from tests.windows.kinds import KINDS, Kind, Row
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 
 
-def layout_of(partial: Partial) -> Layout:
-    return Layout((), tuple(dict.fromkeys([ROW_COUNT, partial])))
+def layout_of(partial: Partial) -> WindowLayout:
+    return WindowLayout((), tuple(dict.fromkeys([ROW_COUNT, partial])))
 
 
 def frame(kind: Kind, groups: list[list[Row]]) -> pl.DataFrame:
@@ -123,8 +123,8 @@ def test_nan_is_larger_than_every_number() -> None:
 def test_only_exact_totals_can_be_subtracted() -> None:
     kinds = {name for name, kind in KINDS.items() if kind.partial.subtractable}
     assert kinds == {"count", "sum of integers", "sum of decimals"}
-    assert Layout((), (ROW_COUNT, Total("sum(x)", "bigint", ""))).subtractable
-    assert not Layout((), (ROW_COUNT, Total("sum(x)", "double", ""))).subtractable
+    assert WindowLayout((), (ROW_COUNT, Total("sum(x)", "bigint", ""))).subtractable
+    assert not WindowLayout((), (ROW_COUNT, Total("sum(x)", "double", ""))).subtractable
 
 
 def test_column_names_are_quoted_for_sql() -> None:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from rheostat.windows.consolidation import PANE, ConsolidationPlan, plan_consolidation
 from rheostat.windows.lateness import place
-from rheostat.windows.layout import HASH, Layout
 from rheostat.windows.partials import ROW_COUNT, ROWS
 from rheostat.windows.refresh import refresh
 from rheostat.windows.window import Window
+from rheostat.windows.window_layout import HASH, WindowLayout
 from tests.windows.builders import containing, window_sets
 from tests.windows.streams import (
     MERGED,
@@ -95,7 +95,7 @@ def test_only_the_keys_that_changed_are_refreshed() -> None:
 
 
 def test_a_table_without_keys_is_refreshed_as_a_whole() -> None:
-    layout = Layout((), (ROW_COUNT,))
+    layout = WindowLayout((), (ROW_COUNT,))
     plan = plan_consolidation([Window(2, 2)], panes_only=True)
     new = pl.DataFrame({START: [2], HASH: [0], ROWS: [5]})
     rows = {(PANE, 0): [pl.DataFrame({HASH: [0], ROWS: [3]})], (PANE, 2): [new.drop(START)]}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 
 import datasketches as ds
@@ -9,9 +11,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rheostat.windows.layout import HASH, Layout
+from rheostat.errors import SetupError
+from rheostat.topology import aggregates as rh
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column
 from rheostat.windows.sketches import Distinct, Frequent, Quantile, Sketch
+from rheostat.windows.window_layout import HASH, WindowLayout
+from tests.topology.builders import loans
 from tests.windows.kinds import hll, kll
 
 
@@ -19,7 +24,7 @@ def merged(sketch: Sketch, blobs: list[bytes | None]) -> bytes | None:
     frame = pl.DataFrame(
         {HASH: [1] * len(blobs), ROWS: [1] * len(blobs), sketch.columns[0].name: pl.Series(blobs, dtype=pl.Binary)}
     )
-    (blob,) = Layout((), (ROW_COUNT, sketch)).merge(frame)[sketch.columns[0].name]
+    (blob,) = WindowLayout((), (ROW_COUNT, sketch)).merge(frame)[sketch.columns[0].name]
     assert blob is None or isinstance(blob, bytes)
     return blob
 
@@ -91,3 +96,25 @@ def test_sketches_of_one_column_have_names_of_their_own() -> None:
     columns = [s.columns for s in (Distinct("x", "string"), Quantile("x"), Frequent("x", "string"))]
     names = ("distinct(x,string,12)", "quantile(x,200)", "frequent(x,string,1000)")
     assert columns == [(Column(f"p.{n}", "binary"),) for n in names]
+
+
+def test_a_missing_package_is_named_where_the_sketch_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasketches", None)
+    stream = loans()
+    for aggregate in (rh.approx_distinct("area"), rh.quantiles("amount", 0.5), rh.top_k("area")):
+        with pytest.raises(SetupError, match=r'rh\.top_k needs the package datasketches.*"rheostat\[sketches\]"'):
+            stream.compute("sketched", by="area", value=aggregate)
+    stream.compute("exact", by="area", n=rh.count(), mean=rh.mean("amount"))
+
+
+def test_only_a_sketch_imports_the_package() -> None:
+    """What the driver and the tasks of a query load, in a process of its own."""
+    code = (
+        "import sys, rheostat as rh, rheostat.spark.topology, rheostat.spark.tasks.task\n"
+        "assert 'datasketches' not in sys.modules\n"
+        "from rheostat.windows.sketches import Quantile\n"
+        "assert 'datasketches' not in sys.modules\n"
+        "Quantile('x')\n"
+        "assert 'datasketches' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.errors import TopologyError
-from rheostat.workloads.arrivals import Arrivals, Constant, Curve, Workload, scaled
+from rheostat.errors import ConfigurationError
+from rheostat.workloads.arrivals import Arrivals, Constant, RateCurve, Workload, scaled
 from rheostat.workloads.cells import Cells
 from rheostat.workloads.draws import zipf
 from rheostat.workloads.exchange import Exchange
-from rheostat.workloads.market import Market, SaturatedMarket
+from rheostat.workloads.market import SaturatedMarket, TradingDay
 from rheostat.workloads.micro import Micro
 from rheostat.workloads.nexmark import Nexmark
 from rheostat.workloads.sinusoid import Sinusoid
@@ -30,14 +30,14 @@ Make = Callable[[int, bool], Cells]
 KINDS: dict[str, Make] = {
     "constant": lambda seed, poisson: Constant(400.0, [5, 0, 3, 1], seed=seed, poisson=poisson),
     "constant in short cells": lambda seed, poisson: Constant(90_001.0, np.ones(9), 4.0, seed=seed, poisson=poisson),
-    "curve": lambda seed, poisson: Curve(STEPS, 0.7, zipf(8, 1.0), seed=seed, poisson=poisson),
+    "curve": lambda seed, poisson: RateCurve(STEPS, 0.7, zipf(8, 1.0), seed=seed, poisson=poisson),
     "sinusoid": lambda seed, poisson: Sinusoid(500, 500, 11.0, 16, 1.0, seed=seed, poisson=poisson),
     "micro": lambda seed, poisson: Micro(700.0, 7.0, 4, 32, 200, 1.0, seed=seed, poisson=poisson),
     "bids": lambda seed, poisson: Nexmark("q5", 600, 300, 7.0, 32, seed=seed, poisson=poisson),
     "persons and auctions": lambda seed, poisson: Nexmark("q8", 600, 0, 60.0, 32, seed=seed, poisson=poisson),
     "sentences": lambda seed, poisson: WordCount(600, 150, 30, seed=seed, poisson=poisson),
-    "market": lambda seed, poisson: Market(DAY, 16, seed=seed, poisson=poisson),
-    "faster market, hashed": lambda seed, poisson: Market(DAY, 90, True, 1.7, 1.3, seed=seed, poisson=poisson),
+    "market": lambda seed, poisson: TradingDay(DAY, 16, seed=seed, poisson=poisson),
+    "faster market, hashed": lambda seed, poisson: TradingDay(DAY, 90, True, 1.7, 1.3, seed=seed, poisson=poisson),
     "saturated market": lambda seed, poisson: SaturatedMarket(
         500.0, 2.3, day=DAY, shards=90, seed=seed, poisson=poisson
     ),
@@ -152,7 +152,7 @@ def test_nothing_arrives_outside_the_workload(kind: str) -> None:
         assert same(workload.between(end - 1, math.inf), workload.between(end - 1, end))
         assert workload.rates(end, end + 10).tolist() == [0.0] * workload.shards
     else:
-        with pytest.raises(TopologyError, match="^end=inf"):
+        with pytest.raises(ConfigurationError, match="^end=inf"):
             workload.between(0.0, math.inf)
 
 
@@ -161,9 +161,9 @@ def test_nothing_arrives_outside_the_workload(kind: str) -> None:
 def test_a_span_begins_before_it_ends(kind: str, span: tuple[float, float]) -> None:
     workload = KINDS[kind](1, True)
     for ask in (workload.between, workload.rates):
-        with pytest.raises(TopologyError, match="^begin="):
+        with pytest.raises(ConfigurationError, match="^begin="):
             ask(*span)
-    with pytest.raises(TopologyError, match="^begin="):
+    with pytest.raises(ConfigurationError, match="^begin="):
         workload.rates(1.0, 1.0)
 
 
@@ -194,7 +194,7 @@ def test_even_rows_follow_any_curve(curve: list[int], step: Fraction) -> None:
             first, last = math.ceil(so_far), math.ceil(so_far + rate * step)
             expected += [number * step + (k - so_far) / rate for k in range(first, last)]
         so_far += rate * step
-    workload = Curve(curve, float(step), poisson=False)
+    workload = RateCurve(curve, float(step), poisson=False)
     drawn = workload.between(0.0, math.inf).times
     assert len(drawn) == len(expected)
     assert drawn == pytest.approx([float(time) for time in expected], abs=1e-9)
@@ -228,15 +228,15 @@ def test_rows_are_drawn_in_cells_of_a_fair_size() -> None:
         (lambda: Constant(1.0, seconds=0.0), "seconds"),
         (lambda: Constant(1.0, scale=-1.0), "scale"),
         (lambda: Constant(1.0, seed=-1), "seed"),
-        (lambda: Curve([]), "curve"),
-        (lambda: Curve([1.0, -1.0]), "curve"),
-        (lambda: Curve([[1.0]]), "curve"),
-        (lambda: Curve([math.inf]), "curve"),
-        (lambda: Curve([1.0], step=0.0), "step"),
-        (lambda: Curve([1.0], weights=[0.0]), "weights"),
+        (lambda: RateCurve([]), "curve"),
+        (lambda: RateCurve([1.0, -1.0]), "curve"),
+        (lambda: RateCurve([[1.0]]), "curve"),
+        (lambda: RateCurve([math.inf]), "curve"),
+        (lambda: RateCurve([1.0], step=0.0), "step"),
+        (lambda: RateCurve([1.0], weights=[0.0]), "weights"),
         (lambda: scaled(Constant(1.0), -2.0), "factor"),
     ],
 )
 def test_wrong_parameters_are_named(make: Callable[[], object], name: str) -> None:
-    with pytest.raises(TopologyError, match=f"^{name}[=:]"):
+    with pytest.raises(ConfigurationError, match=f"^{name}[=:]"):
         make()

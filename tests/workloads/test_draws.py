@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.workloads.draws import (
     arriving,
     hash_shards,
@@ -120,14 +120,14 @@ def test_only_the_last_few_are_kept() -> None:
 
 @pytest.mark.parametrize("weights", [[], [[1.0]], [1.0, -1.0], [0.0, 0.0], [1.0, math.nan], [math.inf]])
 def test_weights_that_are_no_shares_are_refused(weights: list[float]) -> None:
-    with pytest.raises(TopologyError, match="^weights: "):
+    with pytest.raises(ConfigurationError, match="^weights: "):
         shares("weights", weights)
 
 
 def test_refusals_name_the_parameter() -> None:
     for value in (0.0, -1.0, math.inf, math.nan):
-        with pytest.raises(TopologyError, match=f"^rate={value}: "):
+        with pytest.raises(ConfigurationError, match=f"^rate={value}: "):
             positive(rate=value)
     for number in (0, 2.5):
-        with pytest.raises(TopologyError, match=f"^keys={number}: "):
+        with pytest.raises(ConfigurationError, match=f"^keys={number}: "):
             whole(1, keys=number)  # type: ignore[arg-type]

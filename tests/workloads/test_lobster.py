@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.workloads.lobster import (
+from tests.workloads.lobster import (
     BUY,
     DELETE,
     EXECUTION,

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.workloads.arrivals import Arrivals
 from rheostat.workloads.draws import hash_shards
 from rheostat.workloads.exchange import BLOCKS, Exchange
-from rheostat.workloads.market import BURST_HEIGHT, BURST_SECONDS, Market, SaturatedMarket
+from rheostat.workloads.market import BURST_HEIGHT, BURST_SECONDS, SaturatedMarket, TradingDay
 
 DAY = Exchange(50_000, seconds=300)
 
 
-def by_second(arrived: Arrivals, market: Market) -> np.ndarray[Any, np.dtype[np.int64]]:
+def by_second(arrived: Arrivals, market: TradingDay) -> np.ndarray[Any, np.dtype[np.int64]]:
     second = np.floor(arrived.times * market.speed + 1e-9).astype(np.int64)
     cells = second * market.shards + arrived.shards
     return np.bincount(cells, minlength=market.day.seconds * market.shards).reshape(-1, market.shards)
@@ -27,12 +27,12 @@ def by_second(arrived: Arrivals, market: Market) -> np.ndarray[Any, np.dtype[np.
 @pytest.mark.parametrize("poisson", [True, False])
 @pytest.mark.parametrize("shards", [1, 64, 100, 2_000])
 def test_every_second_and_shard_has_the_orders_of_the_exchange(shards: int, poisson: bool) -> None:
-    market = Market(DAY, shards, poisson=poisson)
+    market = TradingDay(DAY, shards, poisson=poisson)
     assert np.array_equal(by_second(market.between(0.0, 300.0), market), DAY.counts(shards))
 
 
 def test_hashed_stocks_have_the_orders_of_the_exchange() -> None:
-    market = Market(DAY, 8192, hashed=True)
+    market = TradingDay(DAY, 8192, hashed=True)
     by_stock = DAY.counts()
     expected = np.zeros((300, 8192), np.int64)
     for stock, shard in enumerate(hash_shards(np.arange(DAY.stocks), 8192)):
@@ -43,7 +43,7 @@ def test_hashed_stocks_have_the_orders_of_the_exchange() -> None:
 
 @pytest.mark.parametrize("hashed", [True, False])
 def test_rates_are_those_of_the_day(hashed: bool) -> None:
-    market = Market(DAY, 64, hashed)
+    market = TradingDay(DAY, 64, hashed)
     arrived = by_second(market.between(0.0, 300.0), market)
     for begin, end in ((0, 1), (17, 40), (299, 300), (0, 300)):
         assert market.rates(begin, end) == pytest.approx(arrived[begin:end].mean(axis=0))
@@ -52,7 +52,7 @@ def test_rates_are_those_of_the_day(hashed: bool) -> None:
 
 @pytest.mark.parametrize("speed", [0.5, 3.0, 10.0])
 def test_a_faster_market_has_the_same_orders_sooner(speed: float) -> None:
-    market, usual = Market(DAY, speed=speed), Market(DAY)
+    market, usual = TradingDay(DAY, speed=speed), TradingDay(DAY)
     fast, slow = market.between(0.0, math.inf), usual.between(0.0, math.inf)
     assert market.seconds == pytest.approx(300 / speed)
     assert np.array_equal(fast.shards, slow.shards)
@@ -61,13 +61,13 @@ def test_a_faster_market_has_the_same_orders_sooner(speed: float) -> None:
 
 
 def test_a_whole_scale_multiplies_every_number() -> None:
-    market = Market(DAY, 64, scale=3.0)
+    market = TradingDay(DAY, 64, scale=3.0)
     assert np.array_equal(by_second(market.between(0.0, 300.0), market), 3 * DAY.counts(64))
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.5])
 def test_any_scale_is_right_on_average(scale: float) -> None:
-    market = Market(DAY, 64, scale=scale)
+    market = TradingDay(DAY, 64, scale=scale)
     arrived, usual = by_second(market.between(0.0, 300.0), market), DAY.counts(64)
     assert (np.floor(scale * usual) <= arrived).all()
     assert (arrived <= np.ceil(scale * usual)).all()
@@ -75,15 +75,15 @@ def test_any_scale_is_right_on_average(scale: float) -> None:
 
 
 def test_orders_spread_over_their_second() -> None:
-    arrived = Market(DAY).between(0.0, 300.0).times % 1
+    arrived = TradingDay(DAY).between(0.0, 300.0).times % 1
     counts, _ = np.histogram(arrived, 50, (0, 1))
     assert ((counts - 1_000) ** 2 / 1_000).sum() < 50 + 4 * math.sqrt(100)
-    even = Market(DAY, poisson=False).between(5.0, 6.0).times
+    even = TradingDay(DAY, poisson=False).between(5.0, 6.0).times
     assert np.diff(even) == pytest.approx(np.full(len(even) - 1, 1 / len(even)))
 
 
 def test_an_empty_day_has_no_orders() -> None:
-    market = Market(Exchange(0, seconds=10))
+    market = TradingDay(Exchange(0, seconds=10))
     assert len(market.between(0.0, 10.0)) == 0
     assert market.rates(0.0, 10.0).sum() == 0
 
@@ -156,12 +156,12 @@ def test_bursts_have_the_height_that_they_should() -> None:
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda: Market(DAY, 0), "shards"),
-        (lambda: Market(DAY, speed=0.0), "speed"),
-        (lambda: Market(DAY, scale=-1.0), "scale"),
-        (lambda: Market(Exchange(seconds=0)), "day"),
-        (lambda: Market(Exchange(stocks=0)), "day"),
-        (lambda: Market(DAY, seed=-1), "seed"),
+        (lambda: TradingDay(DAY, 0), "shards"),
+        (lambda: TradingDay(DAY, speed=0.0), "speed"),
+        (lambda: TradingDay(DAY, scale=-1.0), "scale"),
+        (lambda: TradingDay(Exchange(seconds=0)), "day"),
+        (lambda: TradingDay(Exchange(stocks=0)), "day"),
+        (lambda: TradingDay(DAY, seed=-1), "seed"),
         (lambda: SaturatedMarket(-1.0), "rate"),
         (lambda: SaturatedMarket(1.0, 0.0), "block"),
         (lambda: SaturatedMarket(1.0, bursts=-1.0), "bursts"),
@@ -171,7 +171,7 @@ def test_bursts_have_the_height_that_they_should() -> None:
     ],
 )
 def test_wrong_parameters_are_named(make: Callable[[], Any], name: str) -> None:
-    with pytest.raises(TopologyError, match=f"^{name}="):
+    with pytest.raises(ConfigurationError, match=f"^{name}="):
         make()
 
 

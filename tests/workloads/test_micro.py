@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.workloads import micro
 from rheostat.workloads.draws import zipf
 from rheostat.workloads.micro import Micro
@@ -102,7 +102,7 @@ def test_an_executor_keeps_its_keys_whatever_its_shards() -> None:
     ],
 )
 def test_wrong_parameters_are_named(make: Callable[[], Any], name: str) -> None:
-    with pytest.raises(TopologyError, match=f"^{name}="):
+    with pytest.raises(ConfigurationError, match=f"^{name}="):
         make()
 
 

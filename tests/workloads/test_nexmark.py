@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.workloads.draws import hash_shards
 from rheostat.workloads.nexmark import Nexmark, Query
 
@@ -137,5 +137,5 @@ def test_the_total_is_a_sine() -> None:
     ],
 )
 def test_wrong_parameters_are_named(make: Callable[[], Any], name: str) -> None:
-    with pytest.raises(TopologyError, match=f"^{name}="):
+    with pytest.raises(ConfigurationError, match=f"^{name}="):
         make()

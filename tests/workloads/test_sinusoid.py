@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.workloads.draws import zipf
 from rheostat.workloads.sinusoid import Sinusoid
 
@@ -89,5 +89,5 @@ def test_a_rate_that_touches_zero_is_no_problem() -> None:
     ],
 )
 def test_wrong_parameters_are_named(make: Callable[[], Any], name: str) -> None:
-    with pytest.raises(TopologyError, match=f"^{name}="):
+    with pytest.raises(ConfigurationError, match=f"^{name}="):
         make()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.workloads.draws import hash_shards
 from rheostat.workloads.wordcount import COUNT_SLOTS, SPLIT_SLOTS, WordCount
 
@@ -56,5 +56,5 @@ def test_no_shard_of_count_is_too_heavy_for_a_slot() -> None:
     ],
 )
 def test_wrong_parameters_are_named(make: Callable[[], Any], name: str) -> None:
-    with pytest.raises(TopologyError, match=f"^{name}="):
+    with pytest.raises(ConfigurationError, match=f"^{name}="):
         make()

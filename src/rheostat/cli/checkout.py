@@ -19,7 +19,7 @@ COMMANDS = {
 """Name of the command, the module that has it as ``app``, and one line of help."""
 
 PASSED_ON: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""Settings of a command that leaves all arguments to somebody else."""
+"""Settings of a command that passes all its arguments on."""
 
 
 def command(module: str) -> Callable[[typer.Context], None]:
@@ -32,13 +32,14 @@ def command(module: str) -> Callable[[typer.Context], None]:
 
 
 def load(module: str, needed_by: str) -> Any:
-    """A module of the checkout that this package is installed from, or else of the one in the current folder."""
-    package = module.partition(".")[0]
+    """A module of a checkout: the one this package is installed from, or else the one in the current folder."""
+    file = Path(*module.split(".")).with_suffix(".py")
     for root in (Path(__file__).parents[3], Path.cwd()):
-        if (root / "pyproject.toml").exists() and (root / package / "__init__.py").exists():
+        # Any project may have a folder of that name; only ours has the package beside it.
+        if (root / "src" / "rheostat" / "__init__.py").exists() and (root / file).exists():
             sys.path.insert(0, str(root))
             return importlib.import_module(module)
     raise SetupError(
-        f"{needed_by!r} needs the folder {package}/ of the project, which is not installed with the package: "
+        f"{needed_by!r} needs the folder {file.parts[0]}/ of the project, which is not installed with the package: "
         "clone the repository and run the command there"
     )

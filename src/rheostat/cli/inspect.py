@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 from rheostat.cli.options import Json
-from rheostat.state import inspection
 
 
 def inspect(
@@ -18,6 +17,8 @@ def inspect(
     as_json: Json = False,
 ) -> None:
     """Look into a checkpoint: epochs, routing, loads and sizes of shards, segments, who moved when and why."""
+    from rheostat.state import inspection  # noqa: PLC0415 - Arrow and Polars take long to load
+
     found = inspection.inspect(checkpoint)
     if as_json:
         print(json.dumps(found))

@@ -1,8 +1,9 @@
-"""The command line: which commands there are, and how an error is told."""
+"""The command line: which commands there are, and how errors are shown."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import typer
 from rich.console import Console
@@ -19,8 +20,17 @@ from rheostat.errors import RheostatError
 app = typer.Typer(
     help="Elastic, fast, exactly-once streams on Apache Spark.", no_args_is_help=True, add_completion=False
 )
-for command in (demo, run, explain, inspect, simulate):
-    app.command()(command)
+EXAMPLES: dict[Callable[..., None], str] = {
+    demo: "rheostat demo --seconds 20",
+    run: "rheostat run examples/lending.py --checkpoint ckpt --slots 4",
+    explain: "rheostat explain examples/lending.py --mermaid",
+    inspect: "rheostat inspect ckpt --json",
+    simulate: "rheostat simulate scenarios/trading-day.toml --policy streamswitch --seconds 600",
+}
+"""The commands, each with an example that its help shows."""
+
+for command, example in EXAMPLES.items():
+    app.command(epilog=f"Example: {example}")(command)
 for name, (module, text) in checkout.COMMANDS.items():
     app.command(name, help=text, add_help_option=False, context_settings=checkout.PASSED_ON)(checkout.command(module))
 

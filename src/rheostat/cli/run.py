@@ -18,8 +18,8 @@ def run(
     checkpoint: Annotated[str, typer.Option(help="Folder for state and progress.")],
     trigger: Annotated[str, typer.Option(help="How often an epoch begins, or 'available now'.")] = "0 seconds",
     slots: Annotated[int | None, typer.Option(help="Tasks per component; as many as cores by default.")] = None,
-    balance: Annotated[
-        float | None, typer.Option(help="Keep the busiest slot within this multiple of the mean.")
+    policy: Annotated[
+        str | None, typer.Option(help="Who moves shards between slots: static (the default) or balance.")
     ] = None,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
 ) -> None:
@@ -29,7 +29,7 @@ def run(
     console = Console(stderr=True)
     spark = session(file.stem, master)
     query = load_topology(file, spark).start(
-        checkpoint, trigger=trigger, slots=slots, balance=balance, on_progress=lambda p: show(p, console)
+        checkpoint, trigger=trigger, slots=slots, policy=policy, on_progress=lambda p: show(p, console)
     )
     try:
         query.await_termination()

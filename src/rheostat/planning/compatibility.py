@@ -1,8 +1,8 @@
-"""Whether a topology can go on from a checkpoint that an earlier version of it wrote.
+"""Whether a topology can continue from a checkpoint that an earlier version of it wrote.
 
-Compatible: new operators (they begin now), other maps, sinks, slack, slots; fewer aggregates; state fields that come,
-go or become wider. Not compatible: anything that would make windows already open or state already kept wrong. What is
-refused names the operator and the reason.
+Compatible: new operators (they begin now), other maps, sinks, slack, slots; fewer aggregates; state fields that are
+added, removed or become wider. Not compatible: anything that would make open windows or existing state wrong. The error
+names the operator and the reason.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from rheostat.errors import CheckpointError
-from rheostat.planning.physical import KeyedTable, Output, PhysicalPlan, Pin, Table
+from rheostat.planning.tables import KeyedTable, PhysicalPlan, Pin, WindowTable
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Compute, Process
 from rheostat.windows.consolidation import from_json, to_json
@@ -23,13 +23,13 @@ _WIDER = {
     "int": ("bigint", "double"),
     "float": ("double",),
 }
-"""For types of state fields, the types they may change to."""
+"""For types of state fields, the wider types they may change to."""
 
 
 def pins(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> dict[str, Pin]:
     """For every operator that the checkpoint knows, where its state is."""
     return {
-        name: Pin(entry["table"], tuple(entry["route_by"]), from_json(entry["plan"]))
+        name: Pin(table=entry["table"], route_by=tuple(entry["route_by"]), plan=from_json(entry["plan"]))
         for name, entry in recorded.items()
         if isinstance(graph.nodes.get(name), Compute) and "plan" in entry
     }
@@ -38,7 +38,13 @@ def pins(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> dict[str, P
 def record(
     graph: Graph, plan: PhysicalPlan, recorded: Mapping[str, Mapping[str, Any]] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """What the checkpoint remembers of every operator with state, given what it has remembered so far."""
+    """What the checkpoint is to remember of every operator with state.
+
+    Args:
+        graph: the topology.
+        plan: its plan.
+        recorded: what the checkpoint remembers so far.
+    """
     windows = {name: _describe(graph.nodes[name], table) for table in plan.tables.values() for name in table.operators}
     return windows | {t.name: _describe_process(t, (recorded or {}).get(t.name, {})) for t in plan.keyed.values()}
 
@@ -55,7 +61,12 @@ def check(
 
     Args:
         recorded: what the checkpoint remembers.
+        graph: the topology.
+        plan: its plan.
         drop: operators whose state may be lost.
+
+    Raises:
+        CheckpointError: an operator with state is missing or has changed; the message says which and how.
     """
     current = record(graph, plan)
     for name, old in recorded.items():
@@ -76,9 +87,10 @@ def check(
         if "plan" not in new:
             _check_fields(name, old["state"], new["state"], old.get("dropped", ()))
             continue
-        if any(o.emit == "update" for o in _outputs(plan, name)) and not plan.tables[new["table"]].plan.panes_only:
+        table = plan.tables[new["table"]]
+        if table.refreshes and not table.plan.panes_only:
             raise CheckpointError(
-                f"operator {name!r} has not kept the panes that emit='update' needs: "
+                f"operator {name!r}: emit='update' needs panes that the checkpoint does not have: "
                 "use emit='append' as before, or a new checkpoint"
             )
         for column, type_ in new["partials"].items():
@@ -86,7 +98,7 @@ def check(
                 continue  # every table has it
             if column not in old["partials"]:
                 raise CheckpointError(
-                    f"operator {name!r} now needs {column}, which its open windows have not kept: "
+                    f"operator {name!r} now needs {column}, which its open windows do not have: "
                     "add a new operator for the new aggregate, or start with a new checkpoint"
                 )
             if old["partials"][column] != type_:
@@ -94,11 +106,11 @@ def check(
 
 
 def _check_fields(name: str, old: Mapping[str, str], new: Mapping[str, str], dropped: Collection[str]) -> None:
-    """Fields may come and go. One that stays keeps its type, or gets a wider one that holds every old value."""
+    """Fields may be added and removed. A field that stays keeps its type or gets a wider one."""
     for field, type_ in new.items():
         if field in dropped:
             raise CheckpointError(
-                f"operator {name!r}: state field {field!r} was left out by an earlier version, and keys that have not "
+                f"operator {name!r}: state field {field!r} was removed by an earlier version, and keys that have not "
                 "changed since still have its old values: give the field another name"
             )
         before = old.get(field, type_)
@@ -113,29 +125,25 @@ def _describe_process(table: KeyedTable, before: Mapping[str, Any]) -> dict[str,
     return {
         "table": table.name,
         "route_by": list(table.route_by),
-        "source": table.source,
-        "keys": [[k, t] for k, t in zip(process.keys, process.key_types, strict=True)],
+        "source": table.clock,
+        "keys": [[c.name, c.type] for c in process.key_columns],
         "state": {c.name: c.type for c in process.state},
         **({"dropped": sorted(dropped)} if dropped else {}),
     }
 
 
-def _describe(compute: object, table: Table) -> dict[str, Any]:
+def _describe(compute: object, table: WindowTable) -> dict[str, Any]:
     assert isinstance(compute, Compute)
     needed = {c.name: c.type for a in compute.aggregates for p in a.partials for c in p.columns}
     return {
         "table": table.name,
         "route_by": list(table.route_by),
-        "source": table.source,
-        "keys": [[k, t] for k, t in zip(compute.keys, compute.key_types, strict=True)],
-        "windows": sorted([g.window.size, g.window.slide, g.window.offset] for g in table.plan.granules if g.requested),
+        "source": table.clock,
+        "keys": [[c.name, c.type] for c in compute.key_columns],
+        "windows": sorted([w.size, w.slide, w.offset] for w in table.plan.requested),
         "plan": to_json(table.plan),
         "partials": needed,
     }
-
-
-def _outputs(plan: PhysicalPlan, compute: str) -> list[Output]:
-    return [o for t in plan.tables.values() if compute in t.operators for o in t.outputs]
 
 
 def _incompatible(operator: str, what: str, old: object, new: object) -> CheckpointError:

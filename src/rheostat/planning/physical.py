@@ -1,148 +1,28 @@
-"""From a topology to what runs: state tables, the components they belong to, and the levels of the dataflow.
-
-A *table* is the state of one or several compute operators with the same stream, keys and windows. A *component* is the
-tables that are routed by the same attributes; each of its slots is one task. A *level* is everything that runs in the
-same stage: its components have slots of their own, but share one exchange. A topology has more than one level only if
-an operator with state reads what another one gave.
-"""
+"""From a topology to its physical plan: which operators share a table, and which tables share a component."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from rheostat.keyed.layout import KeyedLayout, layout_of
+from rheostat.keyed.keyed_layout import layout_of
 from rheostat.planning.enorm.fusion import fuse
-from rheostat.topology.aggregates import BoundAggregate
+from rheostat.planning.tables import Component, KeyedTable, PhysicalPlan, Pin, WindowOutput, WindowTable
 from rheostat.topology.graph import Graph
-from rheostat.topology.nodes import Compute, Process
+from rheostat.topology.nodes import Compute, Consolidate, Process
 from rheostat.windows.consolidation import ConsolidationPlan, plan_consolidation
-from rheostat.windows.layout import Layout
 from rheostat.windows.partials import ROW_COUNT, Column, Partial, quoted
 from rheostat.windows.window import Window
-
-
-@dataclass(frozen=True)
-class Output:
-    """Results of one consolidate operator, out of its table.
-
-    Attributes:
-        operator: the consolidate operator.
-        emit: ``append`` or ``update``.
-        windows: granule number and label of every window it gives.
-        keys: its key attributes.
-        aggregates: how results are finished.
-        time_type: Spark SQL type of window_start and window_end.
-    """
-
-    operator: str
-    emit: str
-    windows: tuple[tuple[int, str], ...]
-    keys: tuple[str, ...]
-    aggregates: tuple[BoundAggregate, ...]
-    time_type: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """The state of compute operators that share a stream, keys and windows.
-
-    Attributes:
-        name: its folder in the checkpoint.
-        operators: the compute operators.
-        upstream: the stream they read.
-        source: the source whose watermark closes its windows, or several, joined as ``Graph.clock_of`` names them.
-        level: 0 for tables over a source, 1 for windows over windows, and so on.
-        keys: key attributes.
-        route_by: the attributes whose hash decides the shard; those of the component.
-        time_sql: Spark SQL for a row's event time in microseconds.
-        finer: the table whose partials this one's are rolled up from, in the JVM; None if they are made from rows.
-    """
-
-    name: str
-    operators: tuple[str, ...]
-    upstream: str
-    source: str
-    level: int
-    keys: tuple[str, ...]
-    route_by: tuple[str, ...]
-    layout: Layout
-    plan: ConsolidationPlan
-    time_sql: str
-    outputs: tuple[Output, ...]
-    finer: str | None = None
-
-
-@dataclass(frozen=True)
-class KeyedTable:
-    """The state of a process operator.
-
-    Attributes:
-        name: the operator, and its folder in the checkpoint.
-        source: the clock whose watermark makes timers due.
-        route_by: the attributes whose hash decides the shard: its keys.
-    """
-
-    name: str
-    process: Process
-    source: str
-    level: int
-    route_by: tuple[str, ...]
-    layout: KeyedLayout
-
-
-@dataclass(frozen=True)
-class Component:
-    """Tables that are routed together."""
-
-    name: str
-    level: int
-    attributes: tuple[str, ...]
-    tables: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Pin:
-    """What a checkpoint already holds for a compute operator, which planning must not change."""
-
-    table: str
-    route_by: tuple[str, ...]
-    plan: ConsolidationPlan
-
-
-@dataclass(frozen=True)
-class PhysicalPlan:
-    """Everything the runtime needs to know about a topology."""
-
-    tables: Mapping[str, Table]
-    components: tuple[Component, ...]
-    keyed: Mapping[str, KeyedTable] = field(default_factory=dict)
-
-    @property
-    def levels(self) -> int:
-        """How many stages with state run one after the other in an epoch."""
-        return 1 + max((c.level for c in self.components), default=-1)
-
-    def tables_at(self, level: int) -> list[Table]:
-        """The tables of a level."""
-        return [t for t in self.tables.values() if t.level == level]
-
-    def keyed_at(self, level: int) -> list[KeyedTable]:
-        """The keyed tables of a level."""
-        return [t for t in self.keyed.values() if t.level == level]
-
-    @property
-    def clocks(self) -> set[str]:
-        """The clocks that tables follow."""
-        return {t.source for t in self.tables.values()} | {t.source for t in self.keyed.values()}
-
-    def components_at(self, level: int) -> list[Component]:
-        """The components of a level."""
-        return [c for c in self.components if c.level == level]
+from rheostat.windows.window_layout import WindowLayout
 
 
 def plan_physical(graph: Graph, pins: Mapping[str, Pin] | None = None) -> PhysicalPlan:
-    """Plan a topology. ``pins`` keeps operators in the tables and shards a checkpoint has for them."""
+    """Plan a topology.
+
+    Args:
+        graph: the topology.
+        pins: per operator, the table and shards that a checkpoint has for it; they are kept.
+    """
     computes = [n for n in graph.nodes.values() if isinstance(n, Compute)]
     given = pins or {}
     pins = {c.name: given[c.name] for c in computes if c.name in given and _fits(graph, c, given[c.name])}
@@ -162,7 +42,14 @@ def _keyed(graph: Graph, process: Process) -> KeyedTable:
     # Routed by its keys and no fewer: a state row is found by the routing hash.
     route_by = tuple(sorted(process.keys))
     clock, level = graph.clock_of(process.name), graph.level_of(process.name)
-    return KeyedTable(process.name, process, clock, level, route_by, layout_of(process))
+    return KeyedTable(
+        name=process.name,
+        process=process,
+        clock=clock,
+        level=level,
+        route_by=route_by,
+        layout=layout_of(process),
+    )
 
 
 def _routes(graph: Graph, computes: Sequence[Compute], pins: Mapping[str, Pin]) -> dict[str, tuple[str, ...]]:
@@ -171,7 +58,7 @@ def _routes(graph: Graph, computes: Sequence[Compute], pins: Mapping[str, Pin]) 
     for level in {graph.level_of(c.name) for c in computes}:
         fresh = [c for c in computes if graph.level_of(c.name) == level and c.name not in pins]
         for compute in fresh:
-            # An operator that comes to an old checkpoint joins a component only if that need not change.
+            # A new operator joins a component of the checkpoint only if that component need not change.
             for pinned in (p.route_by for n, p in pins.items() if graph.level_of(n) == level):
                 if pinned and set(pinned) <= set(compute.keys):
                     routes[compute.name] = pinned
@@ -189,47 +76,50 @@ def _routes(graph: Graph, computes: Sequence[Compute], pins: Mapping[str, Pin]) 
     return {name: tuple(sorted(route)) for name, route in routes.items()}
 
 
-def _table(graph: Graph, members: Sequence[Compute], route_by: tuple[str, ...], pins: Mapping[str, Pin]) -> Table:
+def _table(graph: Graph, members: Sequence[Compute], route_by: tuple[str, ...], pins: Mapping[str, Pin]) -> WindowTable:
     first = members[0]
-    keys = tuple(Column(f"k.{k}", t) for k, t in zip(first.keys, first.key_types, strict=True))
-    partials: dict[Partial, None] = {ROW_COUNT: None}
-    partials.update((p, None) for m in members for a in m.aggregates for p in a.partials)
-    layout = Layout(keys, tuple(partials))
-    updating = any(c.emit == "update" for m in members for c in graph.consolidates_of(m.name))
+    layout = _layout(members)
     if first.name in pins:
         plan = pins[first.name].plan
     else:
+        updating = any(c.emit == "update" for m in members for c in graph.consolidates_of(m.name))
         plan = plan_consolidation(_windows(graph, first), subtractable=layout.subtractable, panes_only=updating)
-    outputs = tuple(
-        Output(
-            c.name,
-            c.emit,
-            tuple((i, g.window.label) for i, g in enumerate(plan.granules) if g.window in c.windows),
-            first.keys,
-            m.aggregates,
-            m.time_type,
-        )
-        for m in members
-        for c in graph.consolidates_of(m.name)
-    )
-    names = tuple(m.name for m in members)
-    return Table(
-        pins[first.name].table if first.name in pins else "+".join(names),
-        names,
-        first.upstream,
-        graph.clock_of(first.upstream),
-        graph.level_of(first.name),
-        first.keys,
-        route_by,
-        layout,
-        plan,
-        first.time_sql,
-        outputs,
+    return WindowTable(
+        name=pins[first.name].table if first.name in pins else "+".join(m.name for m in members),
+        operators=tuple(m.name for m in members),
+        upstream=first.upstream,
+        clock=graph.clock_of(first.upstream),
+        level=graph.level_of(first.name),
+        keys=first.keys,
+        route_by=route_by,
+        layout=layout,
+        plan=plan,
+        time_sql=first.time_sql,
+        outputs=tuple(_output(plan, m, c) for m in members for c in graph.consolidates_of(m.name)),
     )
 
 
-def _rolled_up(table: Table, tables: Sequence[Table]) -> Table:
-    """The table, made from the partials of a finer one where one exists: the rows are then aggregated only once."""
+def _layout(members: Sequence[Compute]) -> WindowLayout:
+    """The columns for all aggregates of the operators, each partial once."""
+    keys = tuple(Column(f"k.{c.name}", c.type) for c in members[0].key_columns)
+    partials: dict[Partial, None] = {ROW_COUNT: None}
+    partials.update((p, None) for m in members for a in m.aggregates for p in a.partials)
+    return WindowLayout(keys, tuple(partials))
+
+
+def _output(plan: ConsolidationPlan, compute: Compute, consolidate: Consolidate) -> WindowOutput:
+    return WindowOutput(
+        operator=consolidate.name,
+        emit=consolidate.emit,
+        windows={i: g.window for i, g in enumerate(plan.granules) if g.window in consolidate.windows},
+        keys=compute.keys,
+        aggregates=compute.aggregates,
+        schema=compute.result_columns,
+    )
+
+
+def _rolled_up(table: WindowTable, tables: Sequence[WindowTable]) -> WindowTable:
+    """The table, rolled up from a finer one where one exists, so that rows are aggregated only once."""
     if not all(p.rollup_sql for p in table.layout.partials):
         return table
     pane = table.plan.pane
@@ -249,18 +139,23 @@ def _rolled_up(table: Table, tables: Sequence[Table]) -> Table:
     return replace(table, finer=coarsest.name)
 
 
-def _components(tables: Sequence[Table | KeyedTable]) -> tuple[Component, ...]:
-    routed: dict[tuple[int, tuple[str, ...]], list[Table | KeyedTable]] = {}
+def _components(tables: Sequence[WindowTable | KeyedTable]) -> tuple[Component, ...]:
+    routed: dict[tuple[int, tuple[str, ...]], list[WindowTable | KeyedTable]] = {}
     for table in tables:
         routed.setdefault((table.level, table.route_by), []).append(table)
     return tuple(
-        Component(_name(level, attributes), level, attributes, tuple(t.name for t in members))
+        Component(
+            name=_component_name(level, attributes),
+            level=level,
+            attributes=attributes,
+            tables=tuple(t.name for t in members),
+        )
         for (level, attributes), members in sorted(routed.items(), key=lambda r: r[0][0])
     )
 
 
-def _name(level: int, attributes: tuple[str, ...]) -> str:
-    """A name that stays the same for as long as the checkpoint's shards mean the same."""
+def _component_name(level: int, attributes: tuple[str, ...]) -> str:
+    """A name that stays the same for as long as the shards of the component hold the same keys."""
     by = ", ".join(a if a.isidentifier() else quoted(a) for a in attributes)
     return (f"by {by}" if by else "global") + (f" @{level}" if level else "")
 
@@ -270,6 +165,5 @@ def _windows(graph: Graph, compute: Compute) -> list[Window]:
 
 
 def _fits(graph: Graph, compute: Compute, pin: Pin) -> bool:
-    """Whether an operator still is what the pin was made for; if not, ``compatibility.check`` says what changed."""
-    requested = {g.window for g in pin.plan.granules if g.requested}
-    return set(pin.route_by) <= set(compute.keys) and requested == set(_windows(graph, compute))
+    """True if the operator has not changed since the pin was made; else ``compatibility.check`` says what changed."""
+    return set(pin.route_by) <= set(compute.keys) and set(pin.plan.requested) == set(_windows(graph, compute))

@@ -2,52 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import polars as pl
 import pyarrow as pa
 
-from rheostat.planning.physical import Output
+from rheostat.planning.tables import WindowOutput
 from rheostat.topology.nodes import WINDOW, WINDOW_END, WINDOW_START
 from rheostat.types import arrow_type
-from rheostat.windows.close import Closed
-from rheostat.windows.window import Window
+from rheostat.windows.close import MergedGranule
 
 
-def result_schema(output: Output, key_types: Mapping[str, str]) -> dict[str, str]:
-    """Columns and Spark SQL types of an operator's results."""
-    return {
-        WINDOW: "string",
-        WINDOW_START: output.time_type,
-        WINDOW_END: output.time_type,
-        **{k: key_types[k] for k in output.keys},
-        **{a.name: a.type for a in output.aggregates},
-    }
+def finish(output: WindowOutput, granules: Iterable[MergedGranule]) -> pa.Table | None:
+    """The results of one operator; None if none of the granules is one of its windows.
 
-
-def finish(
-    output: Output, windows: Mapping[int, Window], key_types: Mapping[str, str], closed: Iterable[Closed]
-) -> pa.Table | None:
-    """The results of one operator out of everything that closed; None if none of it concerns the operator."""
-    labels = dict(output.windows)
+    Args:
+        output: the operator's results as they were planned.
+        granules: everything that was closed or refreshed in the operator's table.
+    """
     parts = [
-        c.frame.with_columns(
-            pl.lit(labels[c.granule]).alias(WINDOW),
-            pl.lit(c.start, dtype=pl.Int64).alias(WINDOW_START),
-            pl.lit(c.start + windows[c.granule].size, dtype=pl.Int64).alias(WINDOW_END),
+        g.frame.with_columns(
+            pl.lit(output.windows[g.granule].label).alias(WINDOW),
+            pl.lit(g.start, dtype=pl.Int64).alias(WINDOW_START),
+            pl.lit(g.start + output.windows[g.granule].size, dtype=pl.Int64).alias(WINDOW_END),
         )
-        for c in closed
-        if c.granule in labels
+        for g in granules
+        if g.granule in output.windows
     ]
     if not parts:
         return None
     merged = pl.concat(parts)
-    finished: list[pl.Expr | pl.Series] = []
-    for aggregate in output.aggregates:
-        value = aggregate.finish(merged)
-        finished.append(value.alias(aggregate.name))
-    frame = merged.select(
-        WINDOW, WINDOW_START, WINDOW_END, *(pl.col(f"k.{k}").alias(k) for k in output.keys), *finished
-    )
-    schema = pa.schema([pa.field(n, arrow_type(t)) for n, t in result_schema(output, key_types).items()])
+    keys = [pl.col(f"k.{k}").alias(k) for k in output.keys]
+    values = [a.finish(merged).alias(a.name) for a in output.aggregates]
+    frame = merged.select(WINDOW, WINDOW_START, WINDOW_END, *keys, *values)
+    schema = pa.schema([(c.name, arrow_type(c.type)) for c in output.schema])
     return frame.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema)

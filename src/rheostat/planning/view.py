@@ -1,4 +1,4 @@
-"""The plan as people see it: one frozen view model, printed as text, as Mermaid, and by whatever comes later."""
+"""The plan as people see it: one frozen view model, and its printers for text and Mermaid."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rheostat.choices import ExplainFormat, check_choice
 from rheostat.durations import label
-from rheostat.planning.physical import PhysicalPlan, Table
+from rheostat.planning.tables import PhysicalPlan, WindowTable
 from rheostat.topology.graph import Graph, in_order
 from rheostat.topology.nodes import Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
 from rheostat.windows.consolidation import PANE, ConsolidationPlan
@@ -15,9 +15,17 @@ from rheostat.windows.consolidation import PANE, ConsolidationPlan
 _HOUR = 3_600_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OperatorView:
-    """An operator: its kind, what it reads, the component it runs in (None before the first shuffle)."""
+    """An operator.
+
+    Attributes:
+        name: its name.
+        kind: ``source``, ``map``, ``compute``, ``consolidate`` or ``process``.
+        detail: what it does, in a few words.
+        upstreams: the operators it reads.
+        component: the component it runs in; None before the first shuffle.
+    """
 
     name: str
     kind: str
@@ -26,9 +34,16 @@ class OperatorView:
     component: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ComponentView:
-    """A component: what it is partitioned by, its slots, the operators fused into it."""
+    """A component.
+
+    Attributes:
+        name: its name.
+        attributes: the attributes it is partitioned by.
+        slots: its number of slots.
+        operators: the operators fused into it.
+    """
 
     name: str
     attributes: tuple[str, ...]
@@ -36,18 +51,34 @@ class ComponentView:
     operators: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DerivationView:
-    """How one kind of window comes about."""
+    """How one kind of window is derived.
+
+    Attributes:
+        window: its label.
+        requested: False for a helper that only serves other windows.
+        how: what it is merged from, in words.
+    """
 
     window: str
     requested: bool
     how: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableView:
-    """The state of compute operators: its pane, its partials, its windows."""
+    """The state of compute operators.
+
+    Attributes:
+        name: name of the table.
+        pane: label of its pane.
+        partials: what it keeps per key and pane.
+        made_from: whether its partials are made from rows or rolled up from another table.
+        windows: how its windows are derived.
+        merges_per_hour: merges of partials per hour of stream.
+        naive_merges_per_hour: the same if every window were merged from its panes.
+    """
 
     name: str
     pane: str
@@ -58,9 +89,15 @@ class TableView:
     naive_merges_per_hour: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SinkView:
-    """Where rows go: those of a stream, or those that it kept aside."""
+    """A sink.
+
+    Attributes:
+        stream: the stream whose rows it gets.
+        aside: True if it gets the rows that the stream kept aside instead.
+        sink: its kind and path.
+    """
 
     stream: str
     aside: bool
@@ -68,15 +105,21 @@ class SinkView:
 
     @property
     def name(self) -> str:
+        """The stream as the sink sees it."""
         return f"{self.stream} aside" if self.aside else self.stream
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class View:
-    """Everything ``explain`` tells.
+    """Everything that ``explain`` shows.
 
     Attributes:
-        shuffles: exchanges in an epoch, those of the pre-aggregation included.
+        topology: name of the topology.
+        operators: its operators, each after what it reads.
+        components: its components.
+        tables: the state of its compute operators.
+        sinks: where its rows go.
+        shuffles: exchanges in an epoch, including those of the pre-aggregation.
         unfused_shuffles: the same if every compute and consolidate operator had an exchange of its own.
     """
 
@@ -95,29 +138,35 @@ class View:
 
 
 def view_of(graph: Graph, plan: PhysicalPlan, routing: Mapping[str, tuple[int, ...]]) -> View:
-    """The view of a planned topology."""
+    """The view of a planned topology.
+
+    Args:
+        graph: the topology.
+        plan: its plan.
+        routing: per component, the slot of every shard.
+    """
     component_of = {t: c.name for c in plan.components for t in c.tables}
     runs_in = {o: component_of[t.name] for t in plan.tables.values() for o in _operators(t)}
     runs_in |= {name: component_of[name] for name in plan.keyed}
     operators = tuple(_operator(n, runs_in.get(n.name)) for n in in_order(graph.nodes.values()))
     components = tuple(
         ComponentView(
-            c.name,
-            c.attributes,
-            max(routing[c.name]) + 1,
-            tuple(o.name for o in operators if o.component == c.name),
+            name=c.name,
+            attributes=c.attributes,
+            slots=max(routing[c.name]) + 1,
+            operators=tuple(o.name for o in operators if o.component == c.name),
         )
         for c in plan.components
     )
     stateful = [n for n in graph.nodes.values() if isinstance(n, (Compute, Consolidate, Process))]
     return View(
-        graph.name,
-        operators,
-        components,
-        tuple(_table(t) for t in plan.tables.values()),
-        tuple(SinkView(s.upstream, s.aside, _sink(s)) for s in graph.sinks),
-        len(plan.tables) + plan.levels,
-        len(stateful),
+        topology=graph.name,
+        operators=operators,
+        components=components,
+        tables=tuple(_table(t) for t in plan.tables.values()),
+        sinks=tuple(SinkView(stream=s.upstream, aside=s.aside, sink=_sink(s)) for s in graph.sinks),
+        shuffles=len(plan.tables) + plan.levels,
+        unfused_shuffles=len(stateful),
     )
 
 
@@ -159,20 +208,20 @@ def as_mermaid(view: View) -> str:
     return "\n".join(lines)
 
 
-def _table(table: Table) -> TableView:
+def _table(table: WindowTable) -> TableView:
     plan = table.plan
     return TableView(
-        table.name,
-        plan.pane.label,
-        tuple(dict.fromkeys(c.name.removeprefix("p.") for p in table.layout.partials for c in p.columns)),
-        f"rolled up from {table.finer}" if table.finer else "from rows",
-        tuple(
-            DerivationView(g.window.label, g.requested, _derivation(plan, i))
+        name=table.name,
+        pane=plan.pane.label,
+        partials=tuple(dict.fromkeys(c.name.removeprefix("p.") for p in table.layout.partials for c in p.columns)),
+        made_from=f"rolled up from {table.finer}" if table.finer else "from rows",
+        windows=tuple(
+            DerivationView(window=g.window.label, requested=g.requested, how=_derivation(plan, i))
             for i, g in enumerate(plan.granules)
             if i != PANE or g.requested
         ),
-        round(plan.merge_rate(_HOUR), 1),
-        round(plan.merge_rate(_HOUR, naive=True), 1),
+        merges_per_hour=round(plan.merge_rate(_HOUR), 1),
+        naive_merges_per_hour=round(plan.merge_rate(_HOUR, naive=True), 1),
     )
 
 
@@ -193,13 +242,15 @@ def _derivation(plan: ConsolidationPlan, number: int) -> str:
     return first + (f", or with {', '.join(other)}, whichever has fewer keys" if other else "") + helper
 
 
-def _operators(table: Table) -> list[str]:
+def _operators(table: WindowTable) -> list[str]:
     return [*table.operators, *(o.operator for o in table.outputs)]
 
 
 def _operator(node: Node, component: str | None) -> OperatorView:
     kind = type(node).__name__.lower()
-    return OperatorView(node.name, kind, _detail(node), upstreams_of(node), component)
+    return OperatorView(
+        name=node.name, kind=kind, detail=_detail(node), upstreams=upstreams_of(node), component=component
+    )
 
 
 def _detail(node: Node) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from rheostat.arrays import Floats
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import Plan
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.simulate.continuous.engine import Interval
 from rheostat.simulate.continuous.kernel import bin_of
 from rheostat.simulate.continuous.records import BINS
@@ -34,9 +34,16 @@ class Epochs:
     """A running simulation of epochs: ``step`` takes one, ``apply`` changes the plan of the next.
 
     Attributes:
+        job: operators and how rows go between them.
+        cluster: nodes and their network.
+        workload: where rows come from.
+        plan: where the next epoch runs.
+        seed: everything random follows from it.
         overhead: seconds that every epoch costs.
         task: seconds of a core that every slot costs in every epoch.
         trigger: an epoch begins at the earliest so many seconds after the one before it.
+        time: seconds simulated so far.
+        epoch: epochs simulated so far.
 
     >>> from rheostat.elastic.model.plan import OperatorPlan
     >>> from rheostat.workloads.arrivals import Constant
@@ -61,14 +68,14 @@ class Epochs:
 
     def __post_init__(self) -> None:
         if self.job.operators[0].shards != self.workload.shards:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"operator {self.job.operators[0].name!r} has {self.job.operators[0].shards} shards, but the workload "
                 f"has {self.workload.shards}: they have to be the same"
             )
         if not (self.overhead >= 0 and self.task >= 0 and self.overhead + self.trigger + self.task > 0):
-            raise TopologyError(f"overhead={self.overhead}, task={self.task}: an epoch takes some time")
+            raise ConfigurationError(f"overhead={self.overhead}, task={self.task}: an epoch takes some time")
         if set(self.plan.operators) != {o.name for o in self.job.operators}:
-            raise TopologyError(f"the plan has operators {sorted(self.plan.operators)}, not those of the job")
+            raise ConfigurationError(f"the plan has operators {sorted(self.plan.operators)}, not those of the job")
         for operator in self.job.operators:
             self.plan.operators[operator.name].check(operator.shards, self.cluster.nodes)
         self._random = np.random.default_rng(self.seed)
@@ -165,7 +172,7 @@ class Epochs:
     def _interval(
         self, rows: dict[str, Floats], useful: dict[str, Floats], offered: float, seconds: float, latency: float
     ) -> Interval:
-        """What there is to see of the time between the ends of two epochs: counters and seconds are both of that."""
+        """What was observed between the ends of two epochs; counters and seconds both cover that time."""
         observed, done, waited = {}, {}, {}
         bins = np.zeros((len(self.job.operators), BINS), dtype=np.int64)
         sends = {name for operator in self.job.operators for name in operator.inputs}
@@ -176,17 +183,26 @@ class Epochs:
             bins[place, bin_of(latency)] = int(counts.sum())
             size = operator.row_bytes + operator.out_bytes * operator.selectivity * (name in sends)
             observed[name] = OperatorObservation(
-                self.plan.operators[name],
-                self._counts[name] + self._waiting[name],
-                self._counts[name],
-                useful[name],
-                np.where(counts > 0, latency, np.nan),
-                counts * (size / seconds),
-                np.full(operator.shards, operator.state_bytes),
+                plan=self.plan.operators[name],
+                arrived=self._counts[name] + self._waiting[name],
+                completed=self._counts[name],
+                useful=useful[name],
+                latency=np.where(counts > 0, latency, np.nan),
+                traffic=counts * (size / seconds),
+                state=np.full(operator.shards, operator.state_bytes),
+                coming=self._waiting[name],
             )
         taken = int(rows[self.job.operators[0].name].sum())
         ends = sum(float(rows[o.name].sum()) for o in self.job.operators if o.name not in sends)
         sent, self._sent = self._sent, 0.0
         rate = offered / seconds
-        observation = Observation(self.time, seconds, observed, self._cores, rate, rate, self.epoch)
+        observation = Observation(
+            time=self.time,
+            seconds=seconds,
+            operators=observed,
+            cores=self._cores,
+            external=rate,
+            wanted=rate,
+            epoch=self.epoch,
+        )
         return Interval(observation, int(offered), taken, done, waited, bins, int(ends), ends * latency, 0.0, sent, 0.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 GIGABIT = 125e6
 """Bytes per second of the papers' networks."""
@@ -18,10 +18,12 @@ class Operator:
     """One operator of a simulated job.
 
     Attributes:
+        name: unique in the job.
         shards: how many.
         cost: mean seconds of a core per row.
         variability: 0 if all rows cost the same, 1 if their costs are exponentially distributed.
-        row_bytes: size of a row that comes in; ``out_bytes`` of one that goes out.
+        row_bytes: size of a row that comes in.
+        out_bytes: size of a row that goes out.
         state_bytes: state of a shard.
         selectivity: rows sent to each downstream operator per row taken.
         inputs: the operators that send to this one; none if rows come from outside.
@@ -42,19 +44,22 @@ class Operator:
 
     def __post_init__(self) -> None:
         if self.shards < 1 or not 0 < self.cost < np.inf or self.variability not in (0.0, 1.0):
-            raise TopologyError(
+            raise ConfigurationError(
                 f"operator {self.name!r}: shards={self.shards}, cost={self.cost}, variability={self.variability}; it "
                 "needs a shard or more, a cost above 0 seconds, and a variability of 0 or 1"
             )
         if not (self.row_bytes >= 0 and self.out_bytes >= 0 and self.state_bytes >= 0 and self.selectivity >= 0):
-            raise TopologyError(f"operator {self.name!r}: bytes and selectivity cannot be negative")
+            raise ConfigurationError(f"operator {self.name!r}: bytes and selectivity cannot be negative")
         if self.weights is not None and (len(self.weights) != self.shards or not self.weights.sum() > 0):
-            raise TopologyError(f"operator {self.name!r}: weights gives a weight for each of {self.shards} shards")
+            raise ConfigurationError(f"operator {self.name!r}: weights gives a weight for each of {self.shards} shards")
 
 
 @dataclass(frozen=True)
 class Job:
     """Operators, upstream first; the first one takes the rows of the workload.
+
+    Attributes:
+        operators: in this order.
 
     >>> Job((Operator("split", 4, 0.001), Operator("count", 8, 0.001, inputs=("split",)))).edges()
     [(0, 1)]
@@ -67,13 +72,13 @@ class Job:
         for place, operator in enumerate(self.operators):
             unknown = set(operator.inputs) - seen
             if operator.name in seen or unknown or (place == 0) != (not operator.inputs):
-                raise TopologyError(
+                raise ConfigurationError(
                     f"operator {operator.name!r}: names differ, the first operator has no inputs, and the others come "
                     f"after theirs{f'; {sorted(unknown)} do not' if unknown else ''}"
                 )
             seen.add(operator.name)
         if not self.operators:
-            raise TopologyError("a job has at least one operator")
+            raise ConfigurationError("a job has at least one operator")
 
     def edges(self) -> list[tuple[int, int]]:
         """Places of the operators that send and take."""
@@ -86,6 +91,8 @@ class Cluster:
     """Nodes and their network; the papers' by default (Elasticutor section 5: 32 nodes of 8 cores, 1 Gbps).
 
     Attributes:
+        nodes: how many.
+        cores: of every node.
         bandwidth: bytes per second that a node can send, and as many that it can take.
         speeds: how fast slots of each node are, 1 if nothing else is said.
     """
@@ -97,9 +104,11 @@ class Cluster:
 
     def __post_init__(self) -> None:
         if self.nodes < 1 or self.cores < 1 or not self.bandwidth > 0 or any(not s > 0 for s in self.speeds):
-            raise TopologyError(f"{self}: a cluster has nodes, cores, bandwidth and speeds above 0")
+            raise ConfigurationError(f"{self}: a cluster has nodes, cores, bandwidth and speeds above 0")
         if len(self.speeds) > self.nodes:
-            raise TopologyError(f"{len(self.speeds)} speeds for {self.nodes} nodes: write one for each node at most")
+            raise ConfigurationError(
+                f"{len(self.speeds)} speeds for {self.nodes} nodes: write one for each node at most"
+            )
 
     @property
     def total(self) -> int:
@@ -137,10 +146,10 @@ class Costs:
     def __post_init__(self) -> None:
         for name in ("shard_sync", "operator_sync", "pair_sync", "start", "buffer"):
             if not 0 <= getattr(self, name) < np.inf:
-                raise TopologyError(f"{name} = {getattr(self, name)}: give a finite number of seconds, 0 or more")
+                raise ConfigurationError(f"{name} = {getattr(self, name)}: give a finite number of seconds, 0 or more")
         for name in ("upstream", "queue", "hold"):
             if not getattr(self, name) >= 1:
-                raise TopologyError(f"{name} = {getattr(self, name)}: give a whole number, 1 or more")
+                raise ConfigurationError(f"{name} = {getattr(self, name)}: give a whole number, 1 or more")
 
 
 @dataclass(frozen=True)
@@ -157,7 +166,7 @@ class Timing:
 
     def __post_init__(self) -> None:
         if not 0 < self.tick <= self.interval < np.inf:
-            raise TopologyError(f"{self}: a tick is above 0 seconds and not longer than the interval")
+            raise ConfigurationError(f"{self}: a tick is above 0 seconds and not longer than the interval")
 
     @property
     def ticks(self) -> int:

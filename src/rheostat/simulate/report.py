@@ -1,4 +1,4 @@
-"""A scenario run, its figures printed, and drawn over time: what ``rheostat simulate`` does once it is asked to."""
+"""What ``rheostat simulate`` does: run a scenario, print its figures, and draw them over time."""
 
 from __future__ import annotations
 

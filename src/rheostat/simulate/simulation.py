@@ -14,16 +14,23 @@ from rheostat.elastic.loop.loop import Control, carry_out, turn
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan
 from rheostat.elastic.model.policy import Policy
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.simulate.continuous.engine import Interval
 from rheostat.simulate.continuous.records import BINS
 from rheostat.simulate.job import Cluster, Job
 from rheostat.simulate.success import Success
-from rheostat.simulate.trace import Decision, Trace, quantile
+from rheostat.simulate.trace import Trace, TracedDecision, quantile
 
 
-class Engine(Protocol):
-    """What a policy can be run on: ``Continuous`` or ``Epochs``."""
+class SimulationEngine(Protocol):
+    """What a policy can be run on: ``Continuous`` or ``Epochs``.
+
+    Attributes:
+        job: what it runs.
+        cluster: what it runs on.
+        time: seconds simulated so far.
+        switches: seconds that each change stopped its slots.
+    """
 
     job: Job
     cluster: Cluster
@@ -45,7 +52,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
-class Bound:
+class LatencyBound:
     """A latency bound (L, T) that success is measured by.
 
     Attributes:
@@ -65,7 +72,9 @@ class Bound:
         given = {"seconds": self.seconds, "window": self.window, **whole, **self.operators}
         for name, value in given.items():
             if not 0 < value < np.inf:
-                raise TopologyError(f"{name} = {value}: a bound and its window are a finite number of seconds above 0")
+                raise ConfigurationError(
+                    f"{name} = {value}: a bound and its window are a finite number of seconds above 0"
+                )
 
 
 @dataclass
@@ -73,6 +82,8 @@ class Simulation:
     """A policy and an engine that it decides for.
 
     Attributes:
+        engine: what is simulated.
+        policy: who decides.
         every: intervals between two decisions.
         bound: what success is measured by; nothing is measured without one.
         warm_up: seconds that do not count for success.
@@ -89,15 +100,17 @@ class Simulation:
     (1, 2)
     """
 
-    engine: Engine
+    engine: SimulationEngine
     policy: Policy
     every: int = 1
-    bound: Bound | None = None
+    bound: LatencyBound | None = None
     warm_up: float = 0.0
 
     def __post_init__(self) -> None:
         if self.every < 1:
-            raise TopologyError(f"every = {self.every}: a policy is asked every interval, or every second, third, ...")
+            raise ConfigurationError(
+                f"every = {self.every}: a policy is asked every interval, or every second, third, ..."
+            )
 
     def run(self, seconds: float, watch: Callable[[Interval], None] = lambda _: None) -> Trace:
         """Simulate so many seconds; ``watch`` sees every interval."""
@@ -124,7 +137,7 @@ class Simulation:
             old, new = before.operators[revision.operator], revision.plan
             moved = int((old.routing != new.routing).sum())
             log.decisions.append(
-                Decision(
+                TracedDecision(
                     self.engine.time,
                     revision.operator,
                     str(revision.action),
@@ -148,8 +161,9 @@ def combined(seen: Sequence[Observation]) -> Observation:
         useful = np.zeros(max(len(p.useful) for p in parts))
         for p in parts:
             useful[: len(p.useful)] += p.useful
+        work = sum((p.work for p in parts), np.zeros(len(part.work)))
         traffic = sum((o.operators[name].traffic * o.seconds for o in seen), np.zeros(len(part.traffic))) / seconds
-        operators[name] = replace(part, useful=useful, traffic=traffic)
+        operators[name] = replace(part, useful=useful, traffic=traffic, work=work)
     external = sum(o.external * o.seconds for o in seen) / seconds
     wanted = sum(o.wanted * o.seconds for o in seen) / seconds
     return replace(last, seconds=seconds, operators=operators, external=external, wanted=wanted)
@@ -158,7 +172,7 @@ def combined(seen: Sequence[Observation]) -> Observation:
 class _Log:
     """What a run has seen so far."""
 
-    def __init__(self, engine: Engine, bound: Bound | None) -> None:
+    def __init__(self, engine: SimulationEngine, bound: LatencyBound | None) -> None:
         self._engine, self._bound = engine, bound
         self._names = [o.name for o in engine.job.operators]
         self._shards = {o.name: o.shards for o in engine.job.operators}
@@ -166,7 +180,7 @@ class _Log:
         self._success: dict[str, Success] = {}
         self._path: Success | None = None
         self._bins: npt.NDArray[np.int64] = np.zeros((len(self._names), BINS), dtype=np.int64)
-        self.decisions: list[Decision] = []
+        self.decisions: list[TracedDecision] = []
         self.thought: list[float] = []
 
     def add(self, seen: Interval, seconds: float, counts: bool) -> None:
@@ -211,7 +225,7 @@ class _Log:
             bins=self._bins,
         )
 
-    def _judge(self, seen: Interval, seconds: float, bound: Bound) -> None:
+    def _judge(self, seen: Interval, seconds: float, bound: LatencyBound) -> None:
         if not self._success:
             limits = {n: bound.operators.get(n, bound.seconds) for n in self._names}
             self._success = {n: Success(self._shards[n], limits[n], bound.window) for n in self._names}

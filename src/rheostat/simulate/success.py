@@ -38,7 +38,9 @@ class Success:
         """One more interval, and the window that ends with it.
 
         Args:
-            done: rows completed by shard; ``waited``, their latencies summed; ``waits``, whether rows still wait.
+            done: rows completed, by shard.
+            waited: their latencies, summed.
+            waits: True where rows still wait.
             seconds: how long the interval was.
         """
         self._lines.append((seconds, done.astype(np.float64), waited))

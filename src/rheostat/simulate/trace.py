@@ -16,12 +16,16 @@ _EDGES = np.r_[0.0, 1e-5 * 2.0 ** (np.arange(BINS - 1) // 8) * (1 + np.arange(BI
 
 
 @dataclass(frozen=True)
-class Decision:
+class TracedDecision:
     """One change of plan.
 
     Attributes:
+        time: when it was made.
+        operator: that is changed.
+        action: what kind of change.
         slots: of the operator, before and after.
         moved: shards that change their slot.
+        reasons: in words and numbers.
     """
 
     time: float
@@ -37,15 +41,26 @@ class Trace:
     """One run, interval by interval.
 
     Attributes:
-        time: when each interval ended; ``seconds``, how long it was.
-        offered: rows per second of the workload; ``admitted``, that entered; ``throughput``, that left the job.
-        latency: mean seconds from entering to leaving the job; ``p99``, of the first operator, 99 in 100 rows.
+        policy: its name.
+        time: when each interval ended.
+        seconds: how long each interval was.
+        offered: rows per second of the workload.
+        admitted: rows per second that entered the job.
+        throughput: rows per second that left the job.
+        latency: mean seconds from entering to leaving the job.
+        p99: seconds in the first operator that 99 in 100 rows stay below.
         operator_latency: mean seconds in each operator.
         slots: of every operator.
-        remote: bytes per second between executors and their slots on other nodes; ``migrated``, of state moved.
+        nodes: that have slots.
+        remote: bytes per second between executors and their slots on other nodes.
+        migrated: bytes per second of state moved.
+        decisions: all of them.
         decision_seconds: how long each decision took, by the wall.
         switches: seconds that each change stopped its slots, where both stand still.
         success: share of the windows within the bound, by operator and shard, where a bound was given.
+        end_to_end: share of the windows in which the whole job was within its bound; NaN without one.
+        moved: what moving shards has taken, by kind.
+        bins: completed rows by operator and bin of latency.
     """
 
     policy: str
@@ -61,7 +76,7 @@ class Trace:
     nodes: Floats
     remote: Floats
     migrated: Floats
-    decisions: tuple[Decision, ...]
+    decisions: tuple[TracedDecision, ...]
     decision_seconds: Floats
     switches: tuple[float, ...] = ()
     success: Mapping[str, Floats] = field(default_factory=dict)

@@ -14,13 +14,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from rheostat.choices import ExplainFormat
 from rheostat.elastic.routing.balance import THRESHOLD
 from rheostat.planning.view import View, view_of
-from rheostat.spark.epoch.epoch import EpochRunner
-from rheostat.spark.epoch.job import Job
+from rheostat.spark.epoch.epoch_runner import EpochRunner
+from rheostat.spark.epoch.query_context import QueryContext
 from rheostat.spark.progress import Progress
-from rheostat.spark.stage.stage import explained
+from rheostat.spark.stage.stage import explain_error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Status:
     """How a query is doing.
 
@@ -69,7 +69,9 @@ class Query:
     Query('lending', stopped, epoch 1)
     """
 
-    def __init__(self, spark_query: StreamingQuery, runner: EpochRunner, job: Job, history: deque[Progress]) -> None:
+    def __init__(
+        self, spark_query: StreamingQuery, runner: EpochRunner, job: QueryContext, history: deque[Progress]
+    ) -> None:
         self.name = job.graph.name
         self._runner = runner
         self._job = job
@@ -86,7 +88,7 @@ class Query:
         >>> [component.name for component in query.view.components]
         ['by area']
         """
-        return view_of(self._job.graph, self._job.plan, self._job.control.routing)
+        return view_of(self._job.graph, self._job.plan, self._job.actuator.routing)
 
     @property
     def routing(self) -> dict[str, tuple[int, ...]]:
@@ -95,7 +97,7 @@ class Query:
         >>> len(query.routing["by area"])
         256
         """
-        return self._job.control.routing
+        return self._job.actuator.routing
 
     def rescale(self, slots: int, component: str | None = None) -> None:
         """Use another number of slots from the next epoch on, without a stop.
@@ -106,7 +108,7 @@ class Query:
 
         >>> query.rescale(slots=4)
         """
-        self._job.control.rescale(slots, component)
+        self._job.loop.inbox.rescale(slots, component)
 
     def rebalance(self, component: str | None = None, threshold: float = THRESHOLD) -> None:
         """Move shards from the most to the least loaded slots at the next epoch (Elasticutor section 3.1).
@@ -117,7 +119,7 @@ class Query:
 
         >>> query.rebalance(threshold=1.5)
         """
-        self._job.control.rebalance(threshold, component)
+        self._job.loop.inbox.rebalance(threshold, component)
 
     def reassign(self, component: str, routing: Sequence[int]) -> None:
         """Give every shard of a component a slot of your own choice from the next epoch on.
@@ -128,7 +130,7 @@ class Query:
 
         >>> query.reassign("by area", [shard % 3 for shard in range(256)])
         """
-        self._job.control.reassign(component, tuple(routing))
+        self._job.loop.inbox.reassign(component, tuple(routing))
 
     @property
     def is_active(self) -> bool:
@@ -162,15 +164,15 @@ class Query:
         manifest = self._checkpoint.manifest
         sources = manifest.sources.values()
         return Status(
-            "running" if self.is_active else "stopped" if self.exception() is None else "failed",
-            manifest.epoch,
-            manifest.totals.get("rows", 0),
-            manifest.totals.get("results", 0),
-            manifest.state_bytes,
-            sum(s.late for s in sources),
-            sum(s.dropped for s in sources),
-            sum(s.nulls for s in sources),
-            dict(manifest.watermarks),
+            state="running" if self.is_active else "stopped" if self.exception() is None else "failed",
+            epoch=manifest.epoch,
+            rows=manifest.totals.get("rows", 0),
+            results=manifest.totals.get("results", 0),
+            state_bytes=manifest.state_bytes,
+            late=sum(s.late for s in sources),
+            dropped=sum(s.dropped for s in sources),
+            nulls=sum(s.nulls for s in sources),
+            watermarks=dict(manifest.watermarks),
         )
 
     def explain(self, format: ExplainFormat = "text") -> str:
@@ -193,7 +195,7 @@ class Query:
         error = self._spark_query.exception()
         if error is None:
             return None
-        return self._runner.failure or explained(error)
+        return self._runner.failure or explain_error(error)
 
     def stop(self, timeout: float = 60.0) -> None:
         """End the query. An epoch under way is given up; it will be repeated when the query is started again.

@@ -13,7 +13,8 @@ from rheostat.elastic.routing.balance import rescale
 from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.elastic.routing.table import even_routing
 from rheostat.planning import compatibility
-from rheostat.planning.physical import PhysicalPlan, plan_physical
+from rheostat.planning.physical import plan_physical
+from rheostat.planning.tables import PhysicalPlan
 from rheostat.state.checkpoint import Checkpoint
 from rheostat.topology.graph import Graph
 

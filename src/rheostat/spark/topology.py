@@ -9,15 +9,19 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.choices import ExplainFormat
 from rheostat.durations import micros
+from rheostat.elastic.loop.loop import PolicyLoop
+from rheostat.elastic.model.policy import Policy
+from rheostat.elastic.policies import policy_for_spark
 from rheostat.elastic.routing.table import DEFAULT_SHARDS, check_shards
 from rheostat.planning.physical import plan_physical
 from rheostat.planning.view import View, view_of
-from rheostat.spark.epoch.control import Control
-from rheostat.spark.epoch.epoch import EpochRunner
-from rheostat.spark.epoch.job import Job, Probe
-from rheostat.spark.input.rows import streaming_input
+from rheostat.spark.actuator import SparkActuator
+from rheostat.spark.epoch.epoch_runner import EpochRunner
+from rheostat.spark.epoch.query_context import Probe, QueryContext
+from rheostat.spark.input.epoch_streams import streaming_input
 from rheostat.spark.map_check import check_map
-from rheostat.spark.output.sinks import clean_staging
+from rheostat.spark.observer import Observer
+from rheostat.spark.output.sink_writers import clean_staging
 from rheostat.spark.progress import Progress
 from rheostat.spark.query import Query
 from rheostat.spark.resume import first_routing, resume
@@ -62,8 +66,7 @@ class Topology(Graph):
         trigger: str = "0 seconds",
         retain: int = 10,
         drop: Collection[str] = (),
-        balance: float | None = None,
-        ahead: bool = False,
+        policy: Policy | str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         probe: Probe | None = None,
     ) -> Query:
@@ -79,10 +82,9 @@ class Topology(Graph):
                 ``"available now"`` takes what is there in as many epochs as it needs and ends.
             retain: how many epochs' state to keep, at least 2.
             drop: operators of the checkpoint that are gone for good and whose state may be lost.
-            balance: keep the busiest slot within this multiple of the mean, by moving shards at epoch boundaries
-                (Elasticutor's threshold is 1.2); by default only ``query.rebalance`` moves any.
-            ahead: with ``balance``, count the rows of every shard before an epoch and balance what is about to come,
-                not what came before. Worth its pass over the rows where they are expensive and their keys shift.
+            policy: who moves shards between slots at epoch boundaries: ``"balance"`` keeps the busiest slot within 1.2
+                times the mean, ``rh.policies.Balance(threshold=1.1, ahead=True)`` with values of your own. By default
+                ``"static"``: only ``query.rescale`` and its like move any.
             on_progress: called after every epoch.
             probe: for tests: called with the name of every step of an epoch.
 
@@ -93,16 +95,27 @@ class Topology(Graph):
         """
         self.validate()
         check_shards(shards)
+        deciding = policy_for_spark(policy)
         interval = None if trigger == AVAILABLE_NOW else f"{micros(trigger) // 1000} milliseconds"
         cores = self._sources[0].frame.sparkSession.sparkContext.defaultParallelism
         owned = Checkpoint.open(checkpoint, shards, retain)
         try:
             begun = resume(self, owned, slots=slots, cores=cores, drop=drop)
-            control = Control(begun.plan.components, begun.routing, begun.loads, balance, ahead)
+            observer = Observer(owned.shards, {n: known.to_pairs() for n, known in begun.loads.items()}, cores)
+            actuator = SparkActuator(begun.routing, [c.name for c in begun.plan.components if c.attributes])
             clean_staging(s.sink for s in self.sinks)
             history: deque[Progress] = deque(maxlen=_HISTORY)
-            note = _noted_in(history, on_progress)
-            job = Job(self, begun.plan, owned, begun.recorded, control, note, probe or _undisturbed)
+            job = QueryContext(
+                graph=self,
+                plan=begun.plan,
+                checkpoint=owned,
+                recorded=begun.recorded,
+                observer=observer,
+                actuator=actuator,
+                loop=PolicyLoop(deciding, actuator.plan, actuator),
+                on_progress=_noted_in(history, on_progress),
+                probe=probe or _undisturbed,
+            )
             runner = EpochRunner(job)
             started = self._hand_over(runner, owned, interval)
         except BaseException:

@@ -1,7 +1,8 @@
 """A node's own copies of remote files, shared by every process of the node.
 
-Files never change under their name, so a copy is good for ever. A copy appears by rename, so that another process sees
-all of it or none. Any process may delete a copy to make room; one that has it mapped keeps its pages.
+A file never changes once it has been written, so a copy stays valid for ever. A copy appears by rename, so that another
+process sees all of it or nothing. Any process may delete a copy to free space; a process that has it mapped keeps its
+pages.
 """
 
 from __future__ import annotations
@@ -17,21 +18,20 @@ from pathlib import Path
 from rheostat.state.files import Folder
 
 CACHE_BYTES = 8 * 1024**3
-"""Above this many bytes, the copies that were not used for longest are deleted."""
-
+"""When the copies have more bytes than this, those that were not used for longest are deleted."""
 
 _fetched: list[tuple[str, int]] = []
 
 
 def drain_fetches() -> list[tuple[str, int]]:
-    """The files this process has copied since it was last asked, and their bytes."""
+    """The files that this process has copied since the last call, with their bytes."""
     drained = list(_fetched)
     _fetched.clear()
     return drained
 
 
 def local_copy(folder: Folder, file: str) -> Path:
-    """A path under which the file can be memory-mapped on this node."""
+    """A path where the file can be memory-mapped on this node; the file is copied if need be."""
     if folder.is_local:
         return Path(folder.path(file))
     home = cache_home() / hashlib.sha256(folder.uri.encode()).hexdigest()[:16]
@@ -50,7 +50,7 @@ def local_copy(folder: Folder, file: str) -> Path:
 
 
 def cache_home() -> Path:
-    """Where this node's copies are; RHEOSTAT_CACHE moves it, to a faster disk say."""
+    """The folder with this node's copies; the environment variable RHEOSTAT_CACHE moves it, say to a faster disk."""
     given = os.environ.get("RHEOSTAT_CACHE")
     return Path(given) if given else Path(tempfile.gettempdir()) / f"rheostat-cache-{getpass.getuser()}"
 
@@ -58,7 +58,7 @@ def cache_home() -> Path:
 def _make_room(keep: Path) -> None:
     copies = []
     for path in cache_home().glob("*/*"):
-        with contextlib.suppress(FileNotFoundError):  # another process made room at the same time
+        with contextlib.suppress(FileNotFoundError):  # another process has just deleted it
             stat = path.stat()
             copies.append((stat.st_mtime, stat.st_size, path))
     excess = sum(size for _, size, path in copies if path != keep) - CACHE_BYTES

@@ -1,10 +1,10 @@
-"""A checkpoint: the folder in which a query keeps everything it needs to go on.
+"""A checkpoint: the folder with everything a query needs to continue after a stop or a crash.
 
 rheostat.json     format and shard count; fixed when the checkpoint is made
 owner.json        which process runs the query
 epochs/N.json     manifests, the newest ones
 state/TABLE/      segments
-results/          results of the epoch under way, for sinks
+results/          results of the current epoch, until sinks have them
 aside/SOURCE/     rows kept aside, by epoch
 spark/            Spark's own offsets and commits
 """
@@ -22,12 +22,14 @@ from rheostat.state.lock import CheckpointLock
 from rheostat.state.manifest import FORMAT, Manifest, decode, encode, file_name
 
 IDENTITY = "rheostat.json"
+"""The file that makes a folder a checkpoint."""
 
 
 class Checkpoint:
-    """An owned checkpoint. Make it with ``Checkpoint.open``; give it up with ``close``.
+    """A checkpoint that this process owns. Get it with ``Checkpoint.open``; give it up with ``close``.
 
     Attributes:
+        folder: where it is.
         shards: number of shards, fixed for the checkpoint's life.
         manifest: the newest manifest; an empty one, of epoch -1, in a new checkpoint.
     """
@@ -43,11 +45,16 @@ class Checkpoint:
 
     @classmethod
     def open(cls, uri: str, shards: int, retain: int = 10) -> Checkpoint:
-        """Own the checkpoint at ``uri``, making it if it is new.
+        """Take ownership of the checkpoint at ``uri``, creating it if it does not exist.
 
         Args:
-            shards: number of shards for a new checkpoint; an old one keeps its own.
+            uri: path or URI of its folder.
+            shards: number of shards for a new checkpoint; an existing one keeps its own.
             retain: how many epochs' manifests and segments to keep, at least 2.
+
+        Raises:
+            CheckpointInUseError: a running query owns it.
+            CheckpointError: it is damaged or has a newer format.
         """
         folder = Folder.at(uri)
         folder.create()
@@ -61,10 +68,10 @@ class Checkpoint:
             raise
 
     def commit(self, manifest: Manifest) -> None:
-        """Make an epoch true. Before this nothing of it counts; after it everything does.
+        """Commit an epoch. Before step 2 nothing of the epoch counts; after it everything does.
 
-        1. Make sure the checkpoint is still ours.
-        2. Write the manifest, whole or not at all.
+        1. Make sure that this process still owns the checkpoint.
+        2. Write the manifest, completely or not at all.
         3. Delete what no retained manifest mentions any more.
         """
         if manifest.epoch != self.manifest.epoch + 1:
@@ -76,12 +83,16 @@ class Checkpoint:
         self._forget()
 
     def forget_tables(self, except_for: Collection[str]) -> None:
-        """Go on without the state of some tables. The next commit makes it so; until then nothing is lost."""
+        """Continue without the state of all other tables. It is lost with the next commit, not before.
+
+        Args:
+            except_for: the tables to keep.
+        """
         kept = {name: segments for name, segments in self.manifest.tables.items() if name in except_for}
         self.manifest = replace(self.manifest, tables=kept)
 
     def close(self) -> None:
-        """Give the checkpoint up."""
+        """Give up ownership."""
         self._lock.release()
 
     def table_folder(self, table: str) -> Folder:
@@ -116,7 +127,7 @@ class Checkpoint:
             (self.folder / "epochs").delete(file_name(manifest.epoch))
 
     def _delete_orphans(self) -> None:
-        """Remove what a killed epoch left: segments no manifest mentions, and staged results."""
+        """Remove what a killed epoch left behind: segments that no manifest mentions, and staged results."""
         kept = _files(self._retained)
         for table in (self.folder / "state").folders():
             for file in self.table_folder(table).names():
@@ -131,7 +142,7 @@ def _files(manifests: Iterable[Manifest]) -> set[tuple[str, str]]:
 
 
 def _identify(folder: Folder, shards: int) -> int:
-    """The shard count of the checkpoint, which is fixed when it is made."""
+    """The number of shards of the checkpoint, which is fixed when it is created."""
     if not folder.exists(IDENTITY):
         if (folder / "epochs").names():
             raise CheckpointError(f"{folder.uri}/{IDENTITY} is missing; restore it from a copy of the checkpoint")

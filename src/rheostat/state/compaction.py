@@ -1,12 +1,12 @@
 """Which segments to fold into one: a pure choice, so that reads stay few and every row is rewritten rarely.
 
 Segments are ranked by size. When the segments of one rank come from ``FAN_IN`` epochs, they are read once more and
-written as part of the current epoch; the result usually ranks one higher. So a large segment is never rewritten for the
-sake of a few small ones, and a row is rewritten about once per rank that its segment climbs (segments of a few hundred
-rows more often, at no cost worth counting). What windows no longer need is dropped on the way.
+written as part of the current epoch; the result usually ranks one higher. So a large segment is never rewritten
+because of a few small ones, and a row is rewritten about once per rank that its segment climbs. Segments of a few
+hundred rows are rewritten more often, at a negligible cost. Rows that no window needs any more are dropped on the way.
 
 Partials may be merged in any order. Keyed state may not: the newest row of a key is the one that counts, and a row is
-newer if its segment is. So there only a run of the newest segments is folded.
+newer if its segment is. So only a run of the newest segments of a keyed table is folded.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from rheostat.state.segments import Segment
 
 FAN_IN = 8
+"""How many epochs must have left segments of one rank before these are folded."""
+
 SMALLEST = 512
 """Rows up to which segments count as equally small."""
 
@@ -34,9 +36,10 @@ def rank(rows: int) -> int:
 
 
 def choose(segments: Sequence[Segment]) -> tuple[Segment, ...]:
-    """The segments to fold this epoch; none if there is no need.
+    """The segments of a window table to fold this epoch; none if there is no need.
 
-    >>> made = [Segment(str(e), e, 10, 100, {0: (0, 0)}, (0, 255)) for e in range(8)]
+    >>> size = dict(bytes=100, spans={0: (0, 0)}, shards=(0, 255))
+    >>> made = [Segment(file=str(e), epoch=e, rows=10, **size) for e in range(8)]
     >>> len(choose(made)), len(choose(made[:7]))
     (8, 0)
     """
@@ -50,9 +53,10 @@ def choose(segments: Sequence[Segment]) -> tuple[Segment, ...]:
 
 
 def choose_newest(segments: Sequence[Segment]) -> tuple[Segment, ...]:
-    """The newest segments to fold this epoch, in order; none if there is no need.
+    """The newest segments of a keyed table to fold this epoch, in order; none if there is no need.
 
-    >>> made = [Segment(str(e), e, rows, 100, {0: (0, 0)}, (0, 255)) for e, rows in enumerate([9_999] + [10] * 8)]
+    >>> size = dict(bytes=100, spans={0: (0, 0)}, shards=(0, 255))
+    >>> made = [Segment(file=str(e), epoch=e, rows=rows, **size) for e, rows in enumerate([9_999] + [10] * 8)]
     >>> [s.epoch for s in choose_newest(made)]
     [1, 2, 3, 4, 5, 6, 7, 8]
     """

@@ -1,4 +1,4 @@
-"""A folder on any Arrow filesystem, with the few operations state needs and nothing more."""
+"""A folder on any Arrow filesystem, with the few operations that state needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from rheostat.errors import CheckpointError
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder by its URI. A value: it can be sent to tasks, which open the filesystem for themselves.
+    """A folder by its URI. It is a plain value that can be sent to tasks, which open the filesystem themselves.
+
+    Attributes:
+        uri: a local path, or a URI with a scheme.
 
     >>> folder = Folder.at("/tmp")
     >>> folder.uri, folder.is_local
@@ -35,19 +38,19 @@ class Folder:
 
     @property
     def is_local(self) -> bool:
-        """Whether files can be opened, and memory-mapped, by path."""
+        """True if files can be opened and memory-mapped by path."""
         return "://" not in self.uri
 
     @property
     def spark_uri(self) -> str:
-        """The folder as Spark wants it: local ones say so, whatever Spark's default filesystem is."""
+        """The folder as Spark needs it: with a scheme, so that Spark's default filesystem does not matter."""
         return f"file://{self.uri}" if self.is_local else self.uri
 
     def __truediv__(self, name: str) -> Folder:
         return Folder(f"{self.uri}/{name}")
 
     def path(self, name: str) -> str:
-        """The path of a file as the filesystem wants it."""
+        """The path of a file as the filesystem needs it."""
         return f"{_open(self.uri)[1]}/{name}"
 
     @property
@@ -56,11 +59,15 @@ class Folder:
         return _open(self.uri)[0]
 
     def create(self) -> None:
-        """Make the folder and its parents, if they are not there."""
+        """Create the folder and its parents if they do not exist."""
         self.filesystem.create_dir(_open(self.uri)[1], recursive=True)
 
     def read(self, name: str) -> bytes:
-        """A whole file."""
+        """The contents of a file.
+
+        Raises:
+            CheckpointError: the file does not exist.
+        """
         try:
             with self.filesystem.open_input_stream(self.path(name)) as stream:
                 return bytes(stream.readall())
@@ -68,7 +75,7 @@ class Folder:
             raise CheckpointError(f"file {self.uri}/{name} is missing; restore it from a copy of the folder") from None
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a whole file so that it is there completely or not at all."""
+        """Write a file so that it exists completely or not at all."""
         if not self.is_local:  # object stores publish an object when its upload ends
             with self.filesystem.open_output_stream(self.path(name)) as stream:
                 stream.write(data)
@@ -81,35 +88,39 @@ class Folder:
         temporary.replace(self.path(name))
 
     def names(self, *, hidden: bool = False) -> list[str]:
-        """Names of the files and folders in here, sorted; ``hidden`` ones too. Empty if the folder is not there."""
+        """Names of the files and folders in the folder, sorted; empty if the folder does not exist.
+
+        Args:
+            hidden: include names that begin with a dot.
+        """
         selector = pafs.FileSelector(_open(self.uri)[1], allow_not_found=True)
         infos = self.filesystem.get_file_info(selector)
         return sorted(i.base_name for i in infos if hidden or not i.base_name.startswith("."))
 
     def folders(self) -> list[str]:
-        """Names of the folders in here, sorted. Empty if the folder is not there."""
+        """Names of the folders in the folder, sorted; empty if the folder does not exist."""
         selector = pafs.FileSelector(_open(self.uri)[1], allow_not_found=True)
         infos = self.filesystem.get_file_info(selector)
         return sorted(i.base_name for i in infos if i.type == pafs.FileType.Directory)
 
     def exists(self, name: str) -> bool:
-        """Whether a file or folder of this name is here."""
+        """True if the folder has a file or folder of this name."""
         return bool(self.filesystem.get_file_info(self.path(name)).type != pafs.FileType.NotFound)
 
     def delete(self, name: str) -> None:
-        """Delete a file; nothing happens if it is not there."""
+        """Delete a file if it exists."""
         try:
             self.filesystem.delete_file(self.path(name))
         except FileNotFoundError:
             return
 
     def delete_folder(self, name: str) -> None:
-        """Delete a folder with everything in it; nothing happens if it is not there."""
+        """Delete a folder with everything in it if it exists."""
         if self.exists(name):
             self.filesystem.delete_dir(self.path(name))
 
     def move(self, name: str, target: Folder, new_name: str) -> None:
-        """Rename a file or folder; one step on filesystems that can."""
+        """Move a file or folder; this is one atomic step on local filesystems and HDFS."""
         self.filesystem.move(self.path(name), target.path(new_name))
 
 

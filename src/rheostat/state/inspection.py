@@ -1,4 +1,4 @@
-"""Looking into a checkpoint without owning it: epochs, routing, loads, sizes, segments, and who moved when and why."""
+"""A checkpoint as plain values, read without owning it: epochs, routing, loads, sizes, segments, changes of routing."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ from rheostat.state.checkpoint import IDENTITY
 from rheostat.state.files import Folder
 from rheostat.state.manifest import Manifest, decode
 from rheostat.state.segments import Segment, open_segment
-from rheostat.windows.layout import HASH
+from rheostat.windows.window_layout import HASH
 
 
 def inspect(uri: str) -> dict[str, Any]:
-    """Everything a checkpoint tells about itself, as plain values. A running query is not disturbed."""
+    """The contents of a checkpoint as plain values. A running query is not disturbed.
+
+    Args:
+        uri: path or URI of the folder that ``start`` was given.
+    """
     folder = Folder.at(uri)
     if not folder.exists(IDENTITY):
         raise CheckpointError(
-            f"{folder.uri} is not a checkpoint: it has no {IDENTITY}; give the folder start() was given"
+            f"{folder.uri} is not a checkpoint: it has no {IDENTITY}; give the folder that start() was given"
         )
     identity = json.loads(folder.read(IDENTITY))
     manifests = _manifests(folder)
@@ -56,7 +60,7 @@ def _manifests(folder: Folder) -> list[Manifest]:
             except CheckpointError:
                 if home.exists(name):
                     raise
-                # else a running query has just forgotten it
+                # else a running query has just deleted it
     return found
 
 
@@ -67,7 +71,7 @@ def _epoch(manifest: Manifest, before: Manifest | None) -> dict[str, Any]:
     rows = manifest.totals.get("rows", 0)
     return {
         "epoch": manifest.epoch,
-        # What came before the oldest manifest there is cannot be told from what it brought itself.
+        # The rows of the oldest manifest's own epoch are not known, because the totals before it are not.
         "rows": rows - before.totals.get("rows", 0) if before else rows if manifest.epoch == 0 else None,
         "state_rows": manifest.state_rows,
         "state_bytes": manifest.state_bytes,

@@ -1,19 +1,19 @@
-"""Keyed state in segments: the newest row of a key counts. Looking keys up, finding timers, folding, writing."""
+"""Keyed state in segments, where the newest row of a key counts: look up keys, find timers, fold and write."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from rheostat.keyed.layout import DEAD, STATE, TOUCHED, WAKE, KeyedLayout
+from rheostat.arrays import Flags, Ints
+from rheostat.keyed.keyed_layout import DEAD, STATE, TOUCHED, WAKE, KeyedLayout
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
 from rheostat.state.window_table import TableReader, arrow_schema, to_polars, write_rows
-from rheostat.windows.layout import GRANULE, HASH, START
+from rheostat.windows.window_layout import GRANULE, HASH, START
 
 
 @dataclass(frozen=True)
@@ -21,21 +21,27 @@ class KeyedReader:
     """The keys that one slot owns, at one epoch.
 
     Attributes:
-        segments: the live ones, oldest first.
-        owned: which shards belong to the slot.
-        now: what time to live is measured by; None if nothing expires.
-        ttl: how long after its last change a key's row counts.
+        folder: where the segments are.
+        layout: the columns of the rows.
+        segments: the live segments, oldest first.
+        owned: for every shard, True if it belongs to the slot.
+        now: the time that time to live is measured by, in microseconds; None if nothing expires.
+        ttl: how long after its last change a key's row counts, in microseconds; None for ever.
     """
 
     folder: Folder
     layout: KeyedLayout
     segments: Sequence[Segment]
-    owned: npt.NDArray[np.bool_]
+    owned: Flags
+    _: KW_ONLY
     now: int | None = None
     ttl: int | None = None
 
-    def lookup(self, hashes: npt.NDArray[np.int64]) -> pl.DataFrame:
-        """The state of the keys with these routing hashes, in time that grows with the hashes, not with the state."""
+    def lookup(self, hashes: Ints) -> pl.DataFrame:
+        """The state of the keys with these routing hashes.
+
+        It takes time in proportion to the number of hashes, not to the size of the state.
+        """
         wanted = np.unique(hashes.view(np.uint64)).view(np.int64)
         found = self._reader.rows_of(STATE, 0, wanted)
         return self._newest(found).filter(~self._gone())
@@ -47,12 +53,12 @@ class KeyedReader:
         hashes = [f[HASH].to_numpy() for start in starts for f in reader.rows(WAKE, start)]
         return self.lookup(np.concatenate(hashes) if hashes else np.empty(0, np.int64))
 
-    def folded(self, after: int | None, *, complete: bool) -> list[pl.DataFrame]:
+    def fold(self, after: int | None, *, complete: bool) -> list[pl.DataFrame]:
         """All rows of the slot that still count, with granule and start, oldest first.
 
         Args:
             after: the watermark up to which timers have been called.
-            complete: whether these are all the segments there are. Only then may a removed key's row be dropped;
+            complete: True if the reader has all live segments. Only then may the row of a removed key be dropped;
                 otherwise it still hides older rows.
         """
         reader = self._reader
@@ -75,14 +81,19 @@ class KeyedReader:
         return newest(self.layout, oldest_first)
 
     def _gone(self) -> pl.Expr:
-        """Whether a row says that its key is no more."""
+        """True for a row whose key was removed or has expired."""
         if self.ttl is None or self.now is None:
             return pl.col(DEAD)
         return pl.col(DEAD) | (pl.col(TOUCHED) + self.ttl <= self.now).fill_null(False)
 
 
 def newest(layout: KeyedLayout, oldest_first: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """One row per key: the last one there is."""
+    """One row per key: its last one.
+
+    Args:
+        layout: the columns of the rows.
+        oldest_first: frames with at most one row per key, oldest first.
+    """
     if not oldest_first:
         return to_polars(arrow_schema(layout).empty_table())
     if len(oldest_first) == 1:
@@ -91,7 +102,7 @@ def newest(layout: KeyedLayout, oldest_first: Sequence[pl.DataFrame]) -> pl.Data
 
 
 def to_granule(frame: pl.DataFrame, granule: int, start: int) -> pl.DataFrame:
-    """The rows, marked as belonging to a granule instance."""
+    """The rows with the columns for the granule instance they belong to."""
     where = pl.lit(granule, dtype=pl.Int16).alias(GRANULE), pl.lit(start, dtype=pl.Int64).alias(START)
     return frame.with_columns(*where)
 
@@ -108,9 +119,20 @@ def write_keys(
     slot: int,
     shards: int,
 ) -> Segment | None:
-    """Write changed keys, new timers and what was folded as one segment; None if there is nothing.
+    """Write changed keys, new timers and folded rows as one segment; None if there is nothing to write.
 
     A timer in the past is noted right after the watermark, so that it is found when the watermark next moves.
+
+    Args:
+        folder: the table's folder.
+        layout: the columns of the rows.
+        state: the rows of the keys that changed.
+        wakes: keys with new timers: hash, key columns and ``start``; None if there are none.
+        folded: rows of older segments that this one replaces, oldest first, as ``KeyedReader.fold`` gives them.
+        watermark: the watermark up to which timers have been called.
+        epoch: the epoch that writes them.
+        slot: the slot that writes them.
+        shards: the number of shards.
     """
     rows = [*(f.filter(pl.col(GRANULE) == STATE) for f in folded), to_granule(state, STATE, 0)]
     merged = newest(layout, [r for r in rows if len(r)]) if any(len(r) for r in rows) else rows[-1]

@@ -1,8 +1,8 @@
-"""One query per checkpoint: a lock that a killed process leaves behind does not last.
+"""One query per checkpoint: a lock that does not outlive its process.
 
-On a local filesystem the operating system holds the lock and drops it when the process ends, however it ends. On other
-filesystems a small file says who owns the checkpoint and when the owner last said so; a thread says so every few
-seconds, and an owner that has been silent for ``LEASE_SECONDS`` has lost the checkpoint for good.
+On a local filesystem the operating system holds the lock and releases it when the process ends, however it ends. On
+other filesystems a small file names the owner and the time at which it last renewed the lease. A thread renews it every
+few seconds; an owner that has not renewed it for ``LEASE_SECONDS`` has lost the checkpoint for good.
 """
 
 from __future__ import annotations
@@ -22,12 +22,21 @@ from rheostat.errors import CheckpointInUseError
 from rheostat.state.files import Folder
 
 LEASE_SECONDS = 60.0
+"""How long a lease lasts after it was last renewed."""
+
 _FILE = "owner.json"
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Who owns a checkpoint."""
+    """The owner of a checkpoint.
+
+    Attributes:
+        host: name of its machine.
+        pid: its process.
+        token: a text that no other owner has.
+        time: when it last renewed its lease, in seconds since 1970.
+    """
 
     host: str
     pid: int
@@ -36,16 +45,18 @@ class Owner:
 
     @classmethod
     def parse(cls, text: str | bytes) -> Owner | None:
-        """The owner a file names; None if it names none, as a damaged one does."""
+        """The owner that a file names; None if the file is empty or damaged."""
         try:
             value = json.loads(text)
-            return cls(str(value["host"]), int(value["pid"]), str(value["token"]), float(value["time"]))
+            return cls(
+                host=str(value["host"]), pid=int(value["pid"]), token=str(value["token"]), time=float(value["time"])
+            )
         except (ValueError, TypeError, KeyError):
             return None
 
     @property
     def silent(self) -> bool:
-        """Whether the owner has not been heard of for too long."""
+        """True if the owner has not renewed its lease in time."""
         return time.time() - self.time > LEASE_SECONDS
 
 
@@ -71,7 +82,11 @@ class CheckpointLock:
             threading.Thread(target=self._keep_alive, name="rheostat-lease", daemon=True).start()
 
     def renew(self) -> None:
-        """Fail if another query has taken over, even if it has gone since; otherwise say that the owner is alive."""
+        """Renew the lease.
+
+        Raises:
+            CheckpointInUseError: another query has taken the checkpoint over, even if it has ended since.
+        """
         if self._file is not None:
             return
         owner = self._owner()
@@ -80,7 +95,7 @@ class CheckpointLock:
         self._write()
 
     def release(self) -> None:
-        """Give the checkpoint up."""
+        """Give up ownership."""
         self._released.set()
         if self._file is not None:
             self._file.close()
@@ -90,7 +105,7 @@ class CheckpointLock:
 
     def _keep_alive(self) -> None:
         while not self._released.wait(LEASE_SECONDS / 6):
-            with contextlib.suppress(OSError):  # a passing fault; the lease lasts for several of these
+            with contextlib.suppress(OSError):  # a temporary fault; the lease outlasts several of them
                 try:
                     self.renew()
                 except CheckpointInUseError:
@@ -117,7 +132,8 @@ class CheckpointLock:
         self._folder.write(_FILE, self._description().encode())
 
     def _description(self) -> str:
-        return json.dumps(asdict(Owner(socket.gethostname(), os.getpid(), self._token, time.time())))
+        owner = Owner(host=socket.gethostname(), pid=os.getpid(), token=self._token, time=time.time())
+        return json.dumps(asdict(owner))
 
     def _in_use(self, owner: Owner | None) -> CheckpointInUseError:
         who = f"process {owner.pid} on {owner.host}" if owner is not None else "an unknown process"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 from rheostat.errors import CheckpointError
@@ -15,9 +15,17 @@ FORMAT = 1
 """Version of everything in a checkpoint. Higher numbers are refused, lower ones read."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceState:
-    """How far a source has come: newest event time in microseconds, and counts since the beginning."""
+    """How far a source has come since the checkpoint was made.
+
+    Attributes:
+        max_time: newest event time in microseconds; None before the first row.
+        rows: rows that came in, including those without event time.
+        late: rows that missed a window.
+        dropped: late rows that missed every window.
+        nulls: rows without event time.
+    """
 
     max_time: int | None = None
     rows: int = 0
@@ -36,17 +44,18 @@ class Manifest:
 
     Attributes:
         epoch: the epoch; -1 before the first.
-        topology: per compute operator, what its state was written for.
+        topology: per operator with state, what its state was written for.
         sources: per source, how far it has come.
-        watermarks: per source, the watermark up to which windows have been closed.
+        watermarks: per clock, the watermark up to which windows have been closed.
         routing: per component, the slot of every shard.
         tables: per state table, its live segments, oldest first.
-        totals: counters since the beginning.
+        totals: counters since the checkpoint was made.
         loads: per component, the shards that had work lately and their useful seconds per epoch.
         changes: the latest changes of routing, oldest first, as plain values.
     """
 
     epoch: int = -1
+    _: KW_ONLY
     topology: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     sources: Mapping[str, SourceState] = field(default_factory=dict)
     watermarks: Mapping[str, int | None] = field(default_factory=dict)
@@ -67,12 +76,12 @@ class Manifest:
         return sum(s.rows for segments in self.tables.values() for s in segments)
 
     def at(self, epoch: int, **changes: Any) -> Manifest:
-        """The next manifest."""
+        """The manifest of an epoch that changes some fields of this one."""
         return replace(self, epoch=epoch, **changes)
 
 
 def encode(manifest: Manifest) -> bytes:
-    """One line that protects the rest, then JSON."""
+    """A manifest as bytes: a line with format, checksum and size, then JSON."""
     body = json.dumps(
         {
             "epoch": manifest.epoch,
@@ -92,7 +101,15 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def decode(data: bytes, file: str) -> Manifest:
-    """The manifest in a file; an error names the file and says how to go on."""
+    """The manifest in a file.
+
+    Args:
+        data: the bytes of the file.
+        file: its name, for errors.
+
+    Raises:
+        CheckpointError: the file is damaged, is not a manifest, or has a newer format.
+    """
     header, _, body = data.partition(b"\n")
     words = header.split()
     if len(words) != 5 or words[:2] != [b"rheostat", b"manifest"] or not (words[2] + words[4]).isdigit():
@@ -108,14 +125,14 @@ def decode(data: bytes, file: str) -> Manifest:
     value = json.loads(body)
     return Manifest(
         value["epoch"],
-        value["topology"],
-        {n: SourceState(**s) for n, s in value["sources"].items()},
-        value["watermarks"],
-        {n: tuple(r) for n, r in value["routing"].items()},
-        {n: tuple(Segment.from_json(s) for s in segments) for n, segments in value["tables"].items()},
-        value["totals"],
-        {n: tuple((s, v) for s, v in loads) for n, loads in value.get("loads", {}).items()},
-        tuple(value.get("changes", ())),
+        topology=value["topology"],
+        sources={n: SourceState(**s) for n, s in value["sources"].items()},
+        watermarks=value["watermarks"],
+        routing={n: tuple(r) for n, r in value["routing"].items()},
+        tables={n: tuple(Segment.from_json(s) for s in segments) for n, segments in value["tables"].items()},
+        totals=value["totals"],
+        loads={n: tuple((s, v) for s, v in loads) for n, loads in value.get("loads", {}).items()},
+        changes=tuple(value.get("changes", ())),
     )
 
 

@@ -21,11 +21,11 @@ from rheostat.state.files import Folder
 _INDEX = b"rheostat.index"
 _ADVICE = "restore it from a copy of the checkpoint, or start afresh with a new checkpoint"
 
-Key = tuple[int, int]
+GranuleKey = tuple[int, int]
 """A granule's number and the start of an instance of it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Segment:
     """A segment as a manifest knows it.
 
@@ -34,7 +34,7 @@ class Segment:
         epoch: the epoch that wrote it.
         rows: number of rows.
         bytes: size of the file.
-        spans: for every granule in it, the first and last start.
+        spans: for every granule in it, the first and last start of an instance.
         shards: first and last shard in it.
     """
 
@@ -46,6 +46,7 @@ class Segment:
     shards: tuple[int, int]
 
     def to_json(self) -> dict[str, Any]:
+        """The segment as plain values."""
         return {
             "file": self.file,
             "epoch": self.epoch,
@@ -57,31 +58,44 @@ class Segment:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Segment:
+        """The segment that ``to_json`` wrote."""
         return cls(
-            value["file"],
-            value["epoch"],
-            value["rows"],
-            value["bytes"],
-            {g: (first, last) for g, first, last in value["spans"]},
-            (value["shards"][0], value["shards"][1]),
+            file=value["file"],
+            epoch=value["epoch"],
+            rows=value["rows"],
+            bytes=value["bytes"],
+            spans={g: (first, last) for g, first, last in value["spans"]},
+            shards=(value["shards"][0], value["shards"][1]),
         )
 
 
 @dataclass(frozen=True)
 class OpenSegment:
-    """A mapped segment: its rows and where each granule's rows lie."""
+    """A memory-mapped segment.
+
+    Attributes:
+        table: its rows.
+        index: for every granule instance, the offset and the number of its rows.
+    """
 
     table: pa.Table
-    index: Mapping[Key, tuple[int, int]]
+    index: Mapping[GranuleKey, tuple[int, int]]
 
-    def slice(self, key: Key) -> pa.Table:
+    def slice(self, key: GranuleKey) -> pa.Table:
         """The rows of one granule instance that the index lists, without copying."""
         offset, length = self.index[key]
         return self.table.slice(offset, length)
 
 
 def write_segment(folder: Folder, file: str, table: pa.Table, index: Iterable[tuple[int, int, int]]) -> int:
-    """Write sorted rows as one record batch; the index lists (granule, start, rows) in order. Returns the bytes."""
+    """Write sorted rows as one record batch, and return the size of the file in bytes.
+
+    Args:
+        folder: where to write.
+        file: name of the file.
+        table: the rows, sorted by granule, start and hash.
+        index: granule, start and number of rows of every instance, in order.
+    """
     entries = json.dumps(list(index), separators=(",", ":")).encode()
     described = table.combine_chunks().replace_schema_metadata({_INDEX: entries})
     sink = pa.BufferOutputStream()
@@ -95,7 +109,11 @@ def write_segment(folder: Folder, file: str, table: pa.Table, index: Iterable[tu
 
 
 def open_segment(folder: Folder, segment: Segment) -> OpenSegment:
-    """Map a segment. An error names the file if it is missing, truncated or not a segment."""
+    """Map a segment into memory.
+
+    Raises:
+        CheckpointError: the file is missing, truncated or not a segment; the message names it.
+    """
     name = f"{folder.uri}/{segment.file}"
     for last_try in (False, True):
         path = local_copy(folder, segment.file)
@@ -121,7 +139,7 @@ def _map(path: str, size: int, name: str) -> OpenSegment:  # noqa: ARG001 - a fi
         entries = json.loads(table.schema.metadata[_INDEX])
     except (pa.ArrowInvalid, OSError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"segment {name} cannot be read ({error}); {_ADVICE}") from error
-    index: dict[Key, tuple[int, int]] = {}
+    index: dict[GranuleKey, tuple[int, int]] = {}
     offset = 0
     for granule, start, rows in entries:
         index[granule, start] = (offset, rows)

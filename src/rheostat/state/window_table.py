@@ -1,4 +1,4 @@
-"""State tables: reading granules out of segments, and writing rows as a new segment."""
+"""Tables in segments: reading the rows of granules, and writing rows as a new segment."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
+from rheostat.arrays import Flags, Ints
 from rheostat.elastic.routing.table import shards_of
 from rheostat.state.files import Folder
-from rheostat.state.segments import Key, OpenSegment, Segment, open_segment, write_segment
+from rheostat.state.segments import GranuleKey, OpenSegment, Segment, open_segment, write_segment
 from rheostat.types import arrow_type
-from rheostat.windows.layout import GRANULE, HASH, START
 from rheostat.windows.partials import Column
+from rheostat.windows.window_layout import GRANULE, HASH, START
 
 
-class Layout(Protocol):
-    """What a table has to know of its rows: their columns, the routing hash first."""
+class HasColumns(Protocol):
+    """The columns of a table's rows: a ``WindowLayout`` or a ``KeyedLayout``."""
 
     @property
-    def columns(self) -> tuple[Column, ...]: ...
+    def columns(self) -> tuple[Column, ...]:
+        """All columns, the routing hash first."""
 
 
-def arrow_schema(layout: Layout) -> pa.Schema:
-    """How a table's rows look in a segment."""
+def arrow_schema(layout: HasColumns) -> pa.Schema:
+    """The columns of a table's rows as they are in a segment."""
     return pa.schema([pa.field(c.name, arrow_type(c.type)) for c in layout.columns])
 
 
@@ -46,21 +48,22 @@ class TableReader:
 
     Attributes:
         folder: where the segments are.
-        segments: the live ones.
-        owned: which shards belong to the slot.
+        layout: the columns of the rows.
+        segments: the live segments, oldest first.
+        owned: for every shard, True if it belongs to the slot.
     """
 
     folder: Folder
-    layout: Layout
+    layout: HasColumns
     segments: Sequence[Segment]
-    owned: npt.NDArray[np.bool_]
+    owned: Flags
 
     @cached_property
     def _schema(self) -> pa.Schema:
         return arrow_schema(self.layout)
 
     def _fitted(self, part: pa.Table) -> pa.Table:
-        """Rows in the table's columns and types. An older segment may have other columns, or narrower ones."""
+        """Rows in the table's columns and types; an older segment may have other columns or narrower types."""
         if part.schema.equals(self._schema):
             return part
         missing = [f for f in self._schema if f.name not in part.schema.names]
@@ -69,9 +72,9 @@ class TableReader:
         return part.select(self._schema.names).cast(self._schema)
 
     @cached_property
-    def _where(self) -> dict[Key, list[tuple[Segment, OpenSegment]]]:
+    def _where(self) -> dict[GranuleKey, list[tuple[Segment, OpenSegment]]]:
         """For every granule instance the segments that have rows of it, oldest first."""
-        where: dict[Key, list[tuple[Segment, OpenSegment]]] = {}
+        where: dict[GranuleKey, list[tuple[Segment, OpenSegment]]] = {}
         for segment in self.segments:
             first, last = segment.shards
             if self.owned[first : last + 1].any():
@@ -80,12 +83,12 @@ class TableReader:
                     where.setdefault(key, []).append((segment, opened))
         return where
 
-    def keys(self) -> Iterable[Key]:
-        """The granule instances that have rows, of this slot or another."""
+    def keys(self) -> Iterable[GranuleKey]:
+        """The granule instances that have rows, of this slot or of others."""
         return self._where.keys()
 
     def count(self, granule: int, start: int) -> int:
-        """How many rows an instance has in the segments, before merging; other slots' rows may be among them."""
+        """How many rows an instance has in the segments, before merging and including rows of other slots."""
         key = (granule, start)
         return sum(opened.index[key][1] for _, opened in self._where.get(key, ()))
 
@@ -95,8 +98,16 @@ class TableReader:
         frames = [self._owned_rows(s, opened.slice(key)) for s, opened in self._where.get(key, ())]
         return [f for f in frames if len(f)]
 
-    def rows_of(self, granule: int, start: int, hashes: npt.NDArray[np.int64]) -> list[pl.DataFrame]:
-        """The same for some routing hashes only (sorted as unsigned), in time that grows with them, not the rows."""
+    def rows_of(self, granule: int, start: int, hashes: Ints) -> list[pl.DataFrame]:
+        """The rows of an instance that have one of these routing hashes.
+
+        It takes time in proportion to the number of hashes, not to the number of rows.
+
+        Args:
+            granule: number of the granule.
+            start: start of the instance.
+            hashes: the routing hashes, sorted as unsigned integers.
+        """
         frames = []
         wanted = hashes.view(np.uint64)
         for _, opened in self._where.get((granule, start), ()):
@@ -108,7 +119,11 @@ class TableReader:
         return frames
 
     def live(self, alive: Callable[[int, int], bool]) -> Iterator[pl.DataFrame]:
-        """All of the slot's rows that are still needed, with granule and start."""
+        """All rows of the slot that are still needed, with granule and start.
+
+        Args:
+            alive: from granule and start to True if the instance is still needed.
+        """
         for granule, start in self._where:
             if alive(granule, start):
                 for frame in self.rows(granule, start):
@@ -126,11 +141,19 @@ class TableReader:
 
 
 def write_rows(
-    folder: Folder, layout: Layout, frame: pl.DataFrame, *, epoch: int, slot: int, shards: int
+    folder: Folder, layout: HasColumns, frame: pl.DataFrame, *, epoch: int, slot: int, shards: int
 ) -> Segment | None:
-    """Sort rows (with granule and start) and write them as a segment; None if there are none.
+    """Sort rows and write them as a segment; None if there are none.
 
-    The file's name is new for every attempt, so an attempt that is repeated or abandoned disturbs no one.
+    The file's name is new for every attempt, so an attempt that is repeated or abandoned does no harm.
+
+    Args:
+        folder: the table's folder.
+        layout: the columns of the rows.
+        frame: the rows, with granule and start.
+        epoch: the epoch that writes them.
+        slot: the slot that writes them.
+        shards: the number of shards.
     """
     if frame.is_empty():
         return None
@@ -144,7 +167,14 @@ def write_rows(
     file = f"{epoch:012d}-{slot}-{uuid.uuid4().hex[:12]}.arrow"
     size = write_segment(folder, file, table, index)
     held = shards_of(ordered[HASH].to_numpy(), shards)
-    return Segment(file, epoch, len(ordered), size, spans, (int(held.min()), int(held.max())))
+    return Segment(
+        file=file,
+        epoch=epoch,
+        rows=len(ordered),
+        bytes=size,
+        spans=spans,
+        shards=(int(held.min()), int(held.max())),
+    )
 
 
 def _ranges(first: npt.NDArray[np.intp], last: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rheostat.choices import Clock, Emit, Kept, Over
 from rheostat.topology.aggregates import BoundAggregate
+from rheostat.topology.event_time import EventTime
 from rheostat.topology.sinks import Sink
 from rheostat.windows.partials import Column
 from rheostat.windows.window import Window
@@ -44,6 +45,18 @@ class Source:
     arrival_time_type: str | None
     late: Kept
     nulls: Kept
+
+    @property
+    def time_sql(self) -> str:
+        """Spark SQL for a row's event time in microseconds since 1970."""
+        return EventTime.of_column(self.event_time, self.event_time_type).sql
+
+    @property
+    def arrival_sql(self) -> str | None:
+        """Spark SQL for a row's arrival time in microseconds since 1970; None without an arrival-time column."""
+        if self.arrival_time is None or self.arrival_time_type is None:
+            return None
+        return EventTime.of_column(self.arrival_time, self.arrival_time_type).sql
 
 
 @dataclass(frozen=True)
@@ -84,6 +97,18 @@ class Compute:
     aggregates: tuple[BoundAggregate, ...]
     time_sql: str
     time_type: str
+
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The key attributes with their types."""
+        return tuple(Column(k, t) for k, t in zip(self.keys, self.key_types, strict=True))
+
+    @property
+    def result_columns(self) -> tuple[Column, ...]:
+        """The columns of the results of its windows, in order."""
+        times = (Column(WINDOW_START, self.time_type), Column(WINDOW_END, self.time_type))
+        values = (Column(a.name, a.type) for a in self.aggregates)
+        return (Column(WINDOW, "string"), *times, *self.key_columns, *values)
 
 
 @dataclass(frozen=True)
@@ -149,6 +174,11 @@ class Process:
     def upstream(self) -> str:
         """The first of its streams."""
         return self.upstreams[0]
+
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The key attributes with their types."""
+        return tuple(Column(k, t) for k, t in zip(self.keys, self.key_types, strict=True))
 
     @property
     def has_timers(self) -> bool:

@@ -1,4 +1,4 @@
-"""Sinks: where results go. Descriptions only; ``rheostat.spark.output.sinks`` writes them.
+"""Sinks: where results go. Descriptions only; ``rheostat.spark.output.sink_writers`` writes them.
 
 Every sink is written before the epoch commits, and is idempotent by epoch: if an epoch is repeated after a crash, its
 rows replace what the first attempt left. What that guarantees in the end depends on the sink; see each one.

@@ -25,9 +25,9 @@ from rheostat.topology.process import (
 )
 from rheostat.topology.processors import KeyProcessor
 from rheostat.topology.sinks import Sink, check_sink
-from rheostat.topology.windowed import PARTIALS, Windows, compute_node, consolidate_node, result_columns
+from rheostat.topology.windowed import PARTIALS, Windows, compute_node, consolidate_node
 from rheostat.types import Schema
-from rheostat.windows.partials import quoted
+from rheostat.windows.partials import ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -420,8 +420,7 @@ class AsideStream:
 
 def _results(stream: Stream, compute: Compute, consolidate: Consolidate) -> Stream:
     """The stream of results of windows over a stream."""
-    ddl = ", ".join(f"{quoted(c)} {t}" for c, t in result_columns(compute).items())
-    template = stream.frame.sparkSession.createDataFrame([], ddl)
+    template = stream.frame.sparkSession.createDataFrame([], ddl(compute.result_columns))
     time = EventTime.of_window_end(WINDOW_END, compute.time_type)
     return Stream(stream.graph, consolidate.name, template, time, updating=consolidate.emit == "update")
 

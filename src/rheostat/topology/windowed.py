@@ -82,17 +82,6 @@ def consolidate_node(name: str, compute: str, windows: Any, emit: Emit, others: 
     return Consolidate(name, compute, flat, emit)
 
 
-def result_columns(compute: Compute) -> dict[str, str]:
-    """Columns and types of the results of a compute operator's windows."""
-    return {
-        WINDOW: "string",
-        WINDOW_START: compute.time_type,
-        WINDOW_END: compute.time_type,
-        **dict(zip(compute.keys, compute.key_types, strict=True)),
-        **{a.name: a.type for a in compute.aggregates},
-    }
-
-
 def _check_results(operator: str, keys: tuple[str, ...], declared: Mapping[str, Aggregate]) -> None:
     if not declared:
         raise TopologyError(f"operator {operator!r} computes nothing: give it an aggregate, as in rows=rh.count()")

@@ -1,4 +1,4 @@
-"""Closing windows: when the watermark passes, put every window that ended together out of its pieces."""
+"""Closing windows: when the watermark passes the end of a window, merge the window out of its pieces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import polars as pl
 
 from rheostat.windows.consolidation import PANE, ConsolidationPlan, Granule
 from rheostat.windows.covers import Piece
-from rheostat.windows.layout import Layout
+from rheostat.windows.window_layout import WindowLayout
 
 
 class Granules(Protocol):
@@ -28,15 +28,23 @@ class Granules(Protocol):
 
 
 @dataclass(frozen=True)
-class Closed:
-    """A granule instance that is complete: one row of merged partials per key."""
+class MergedGranule:
+    """A granule instance with its partials merged.
+
+    Attributes:
+        granule: number of the granule in the plan.
+        start: start of the instance, in microseconds.
+        frame: one row of merged partials per key.
+    """
 
     granule: int
     start: int
     frame: pl.DataFrame
 
 
-def close(state: Granules, layout: Layout, plan: ConsolidationPlan, before: int | None, after: int) -> Iterator[Closed]:
+def close(
+    state: Granules, layout: WindowLayout, plan: ConsolidationPlan, before: int | None, after: int
+) -> Iterator[MergedGranule]:
     """Every non-empty granule instance whose end lies in ``(before, after]``, sources before what is made from them.
 
     Where a window can be put together in several ways, the one with the fewest rows to merge is taken, by the numbers
@@ -50,7 +58,7 @@ def close(state: Granules, layout: Layout, plan: ConsolidationPlan, before: int 
     def rows(piece: Piece) -> list[pl.DataFrame]:
         key = (piece.source, piece.start)
         frames = [made[key]] if key in made else state.rows(*key)
-        return frames if piece.sign > 0 else [layout.negated(f) for f in frames]
+        return frames if piece.sign > 0 else [layout.negate(f) for f in frames]
 
     def weight(source: int, start: int) -> float:
         made_here = made.get((source, start))
@@ -72,26 +80,26 @@ def close(state: Granules, layout: Layout, plan: ConsolidationPlan, before: int 
             if number != PANE:
                 made[number, start] = frame
                 starts[number].add(start)
-            yield Closed(number, start, frame)
+            yield MergedGranule(number, start, frame)
 
 
-def _merged(layout: Layout, granule: Granule, frames: list[pl.DataFrame]) -> pl.DataFrame | None:
+def _merged(layout: WindowLayout, granule: Granule, frames: list[pl.DataFrame]) -> pl.DataFrame | None:
     if not frames:
         return None
     if len(frames) == 1:
         return frames[0]
     merged = layout.merge(layout.concat(frames))
     if granule.running:
-        merged = layout.present(merged)
+        merged = layout.drop_empty(merged)
     return None if merged.is_empty() else merged
 
 
 def _ending(
     plan: ConsolidationPlan, number: int, starts: dict[int, set[int]], before: int | None, after: int
 ) -> Iterable[int]:
-    """Starts of the instances that end in ``(before, after]`` and contain something, in order.
+    """Starts of the instances that end in ``(before, after]`` and contain rows, in order.
 
-    They are found from what is there, not by counting through time: after a gap of a year nothing has to be skipped.
+    They are found from the rows there are, not by counting through time, so a gap of a year costs nothing.
     """
     window = plan.granules[number].window
     latest = window.latest_start(after - window.size)

@@ -2,13 +2,13 @@
 
 Enorm section 6.1 builds a DAG of all the ways to form complete windows out of partial ones. Here the nodes are
 *granules*: kinds of intervals whose merged partials exist at some time. Granule 0 is the pane. The others are the
-requested windows and, where windows overlap a lot, helper granules that nobody asked for but that save merges.
+requested windows and, where windows overlap a lot, helper granules that were not requested but save merges.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from math import lcm
 from typing import Any
@@ -32,13 +32,14 @@ class Granule:
 
     Attributes:
         window: which intervals.
-        requested: whether its merged partials are results.
-        sources: numbers of the granules it may be put together from; empty for the pane.
-        running: whether an instance follows from the one before by adding what is new and subtracting what expired.
-        stored: whether its merged partials stay in state, as a source for others.
+        requested: True if its merged partials are results.
+        sources: numbers of the granules it may be merged from; empty for the pane.
+        running: True if an instance follows from the one before by adding new panes and subtracting expired ones.
+        stored: True if its merged partials stay in state, as a source for others.
     """
 
     window: Window
+    _: KW_ONLY
     requested: bool
     sources: tuple[int, ...] = ()
     running: bool = False
@@ -47,7 +48,10 @@ class Granule:
 
 @dataclass(frozen=True)
 class ConsolidationPlan:
-    """How every requested window is derived. Granules are sorted by size, the pane first.
+    """How every requested window is derived.
+
+    Attributes:
+        granules: the pane, then requested windows and helpers, sorted by size.
 
     >>> from rheostat.windows.window import tumbling
     >>> plan = plan_consolidation(tumbling("5 minutes", "10 minutes", "15 minutes", "20 minutes", "1 minute"))
@@ -63,14 +67,19 @@ class ConsolidationPlan:
         """The pane, as a tumbling window."""
         return self.granules[PANE].window
 
+    @cached_property
+    def requested(self) -> tuple[Window, ...]:
+        """The windows whose merged partials are results."""
+        return tuple(g.window for g in self.granules if g.requested)
+
     @property
     def panes_only(self) -> bool:
-        """Whether every window is put together from panes, all of which are kept while it is open."""
+        """True if every window is merged from panes only, all of which are kept while it is open."""
         return all(g.sources in ((), (PANE,)) and not g.running for g in self.granules)
 
     @cached_property
     def consumers(self) -> tuple[tuple[int, ...], ...]:
-        """For every granule, the numbers of the granules that may be put together from it."""
+        """For every granule, the numbers of the granules that may be merged from it."""
         return tuple(
             tuple(i for i, g in enumerate(self.granules) if source in g.sources) for source in range(len(self.granules))
         )
@@ -93,7 +102,7 @@ class ConsolidationPlan:
         )
 
     def expiry(self, granule: int, start: int) -> int:
-        """The watermark from which on nobody needs this instance any more. Grows with ``start``."""
+        """The watermark from which on no window needs this instance any more. It grows with ``start``."""
         g = self.granules[granule]
         end = start + g.window.size
         latest = end if granule == PANE and g.requested else start
@@ -108,17 +117,22 @@ class ConsolidationPlan:
         return latest
 
     def keeps(self, granule: int, start: int, watermark: int) -> bool:
-        """Whether an instance that has been put together is worth storing; panes are stored as they come."""
+        """True if a merged instance must be stored because some window will still need it.
+
+        Panes are stored as they come, so the answer for them is False.
+        """
         return granule != PANE and self.granules[granule].stored and self.expiry(granule, start) > watermark
 
     def closes_any(self, before: int | None, after: int) -> bool:
-        """Whether some granule instance ends in ``(before, after]``."""
+        """True if some granule instance ends in ``(before, after]``."""
         return before is None or any(g.window.closing(before, after) for g in self.granules)
 
     def merge_rate(self, span: int, *, naive: bool = False) -> float:
-        """Partial results merged per ``span`` microseconds, on average over a stream that goes on for ever.
+        """Partial results merged per ``span`` microseconds, on average over an endless stream.
 
-        ``naive`` is the same if every requested window were merged from its panes.
+        Args:
+            span: microseconds.
+            naive: count as if every requested window were merged from its panes.
         """
         rate = 0.0
         for i, g in enumerate(self.granules):
@@ -162,7 +176,13 @@ def from_json(value: Iterable[Sequence[Any]]) -> ConsolidationPlan:
     """
     return ConsolidationPlan(
         tuple(
-            Granule(Window(size, slide, offset), requested, tuple(sources), running, stored)
+            Granule(
+                Window(size, slide, offset),
+                requested=requested,
+                sources=tuple(sources),
+                running=running,
+                stored=stored,
+            )
             for size, slide, offset, requested, sources, running, stored in value
         )
     )
@@ -223,7 +243,13 @@ def _assemble(
         step = 1 + 2 * window.slide // pane.size
         running = subtractable and window.slide < window.size and window in wanted and step < pieces
         granules.append(
-            Granule(window, window in wanted, (PANE,) if running else tuple(sorted(sources)), running, stored=running)
+            Granule(
+                window,
+                requested=window in wanted,
+                sources=(PANE,) if running else tuple(sorted(sources)),
+                running=running,
+                stored=running,
+            )
         )
         costs.append(((step if running else pieces) + (0 if window in wanted else _STORED_COST)) / window.slide)
     used = _reachable(granules)

@@ -10,12 +10,18 @@ from math import inf
 from rheostat.windows.window import Window
 
 Weight = Callable[[int, int], float]
-"""Cost of merging the instance of a source (by its number) that starts at a time: its keys, or 1."""
+"""From the number of a source and the start of an instance to the cost of merging it: its number of keys, or 1."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One merged partial result that goes into a window: added, or subtracted if ``sign`` is -1."""
+    """One merged partial result that goes into a window.
+
+    Attributes:
+        source: number of the granule it is an instance of.
+        start: start of the instance.
+        sign: 1 if it is added, -1 if it is subtracted.
+    """
 
     source: int
     start: int
@@ -50,8 +56,8 @@ def cheapest_cover(start: int, end: int, sources: Mapping[int, Window], weight: 
 def cheapest_sources(start: int, end: int, sources: Mapping[int, Window]) -> tuple[int, frozenset[int]]:
     """The least number of pieces, and every source that appears in some cover with that few.
 
-    Twenty minutes are two tens as well as a five and a fifteen: which is better depends on the keys, which only
-    the run knows, so all of them stay on offer.
+    Twenty minutes are two tens as well as a five and a fifteen. Which is cheaper depends on the number of keys, which
+    is known only at run time, so all of them stay on offer.
 
     >>> minutes = {0: Window(1, 1), 1: Window(5, 5), 2: Window(10, 10), 3: Window(15, 15)}
     >>> cheapest_sources(0, 20, minutes)

@@ -17,6 +17,7 @@ GROUP = "group"
 """Column that tells the rows of different groups apart in the frames a user's functions see."""
 
 FrameFunction = Callable[[Any], Any]
+"""A user's function from one Polars or Arrow frame to another."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Custom(Partial):
         operator: the operator it belongs to, for error messages.
         fields: the user's own partial columns, name and Spark SQL type.
         inputs: the row columns that ``partial_function`` reads.
+        partial_function: from rows to one partial per group.
+        merge_function: from partials to one partial per group.
         over: ``polars`` or ``arrow``, what the functions take and return.
     """
 
@@ -94,7 +97,15 @@ class Custom(Partial):
 
 
 def call_over(over: str, function: FrameFunction, frame: pl.DataFrame, operator: str, what: str) -> Any:
-    """Call a user's function with a Polars or Arrow frame; what comes back is Polars. Errors name the operator."""
+    """Call a user's function with a Polars or Arrow frame and return its result in Polars.
+
+    Args:
+        over: ``polars`` or ``arrow``, what the function takes and returns.
+        function: the user's function.
+        frame: its argument.
+        operator: the operator to name in errors.
+        what: what is called, in words, for errors.
+    """
     argument = frame if over == "polars" else frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     try:
         result = function(argument)

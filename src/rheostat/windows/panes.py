@@ -1,4 +1,4 @@
-"""Panes: the largest intervals out of which every requested window can be put together."""
+"""Panes: the largest intervals of which every requested window consists."""
 
 from __future__ import annotations
 

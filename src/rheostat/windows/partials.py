@@ -8,17 +8,23 @@ commutative and associative up to floating-point rounding, and merging one parti
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
 
 ROWS = "p.count(*)"
-"""The partial every table keeps: how many rows went in. A key with none of them left is no longer there."""
+"""Column of the partial that every table keeps: the number of rows. A key without rows is no longer in the table."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A state column: its name and its Spark SQL type."""
+    """A column.
+
+    Attributes:
+        name: its name.
+        type: its Spark SQL type, as ``DataFrame.dtypes`` gives it.
+    """
 
     name: str
     type: str
@@ -28,7 +34,7 @@ class Partial(ABC):
     """One or more columns of state that are merged together."""
 
     subtractable = False
-    """Whether a merged partial can be taken out again exactly, so that running totals are right."""
+    """True if a merged partial can be subtracted again exactly, so that running totals are right."""
 
     @property
     @abstractmethod
@@ -59,6 +65,15 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def ddl(columns: Iterable[Column]) -> str:
+    """Columns as Spark DDL.
+
+    >>> ddl([Column("area", "string"), Column("odd name", "bigint")])
+    '`area` string, `odd name` bigint'
+    """
+    return ", ".join(f"{quoted(c.name)} {c.type}" for c in columns)
+
+
 @dataclass(frozen=True)
 class Total(Partial):
     """A sum: of ones, or of a column.
@@ -66,7 +81,7 @@ class Total(Partial):
     Attributes:
         name: identity of the total, such as ``sum(amount)``.
         type: ``bigint``, ``double`` or a decimal.
-        expression: the Spark SQL aggregate, never null.
+        expression: the Spark SQL aggregate over rows; it is never null.
     """
 
     name: str
@@ -75,7 +90,7 @@ class Total(Partial):
 
     @property
     def subtractable(self) -> bool:  # type: ignore[override]
-        """Integers and decimals come out exactly; floating point does not."""
+        """True for integers and decimals; floating-point sums lose digits when something is subtracted."""
         return self.type != "double"
 
     @property
@@ -99,6 +114,7 @@ class Total(Partial):
 
 
 ROW_COUNT = Total("count(*)", "bigint", "count(*)")
+"""The number of rows, which every table keeps in the column ``ROWS``."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +155,9 @@ class Moments(Partial):
     """Count, mean and sum of squared deviations of a column, merged by the pairwise update of Chan et al.
 
     Sums of squares would be cheaper to merge but lose every digit when the mean is large; this form does not.
+
+    Attributes:
+        column: the input column.
     """
 
     column: str

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from rheostat.windows.close import Closed
+from rheostat.arrays import Ints
+from rheostat.windows.close import MergedGranule
 from rheostat.windows.consolidation import PANE, ConsolidationPlan
-from rheostat.windows.layout import HASH, Layout
+from rheostat.windows.window_layout import HASH, WindowLayout
 
 _PANE_START = "pane_start"
 
@@ -19,19 +19,21 @@ _PANE_START = "pane_start"
 class KeyedGranules(Protocol):
     """Read access to the partials of some keys."""
 
-    def rows_of(self, granule: int, start: int, hashes: npt.NDArray[np.int64]) -> list[pl.DataFrame]:
+    def rows_of(self, granule: int, start: int, hashes: Ints) -> list[pl.DataFrame]:
         """The rows of an instance whose routing hash is among ``hashes`` (sorted as unsigned)."""
 
 
 def refresh(
-    state: KeyedGranules, layout: Layout, plan: ConsolidationPlan, changed: pl.DataFrame, watermark: int | None
-) -> Iterator[Closed]:
+    state: KeyedGranules, layout: WindowLayout, plan: ConsolidationPlan, changed: pl.DataFrame, watermark: int | None
+) -> Iterator[MergedGranule]:
     """Every open window instance that contains changed rows, with the merged partials of the keys that changed in it.
 
     Args:
-        state: the partials, the changed ones included.
-        changed: hash, keys and ``start`` of the pane, of everything that changed.
-        watermark: windows that end at or before it have had their last value.
+        state: the partials, including those that changed.
+        layout: the columns of the table.
+        plan: how its windows are derived; it must keep all panes of open windows (``panes_only``).
+        changed: hash, keys and ``start`` of the pane of every partial that changed.
+        watermark: windows that end at or before it were refreshed for the last time.
     """
     if changed.is_empty():
         return
@@ -47,7 +49,7 @@ def refresh(
         for frame in state.rows_of(PANE, t, hashes)
     ]
     if not gathered:
-        return  # everything that changed came too late, or fell between windows
+        return  # everything that changed was too late, or lies between windows
     known = pl.concat(gathered)
     by = layout.key_names or [HASH]
     for number, granule in enumerate(plan.granules):
@@ -62,4 +64,4 @@ def refresh(
             keys = changed.filter(inside).select(by).unique()
             rows = known.filter(pl.col(_PANE_START).is_between(start, end, closed="left"))
             rows = rows.join(keys, on=by, how="semi", nulls_equal=True)
-            yield Closed(number, start, layout.merge(layout.concat([rows])))
+            yield MergedGranule(number, start, layout.merge(layout.concat([rows])))

@@ -2,6 +2,9 @@
 
 Spark's sketch functions and the ``datasketches`` package write the same bytes, so nothing is converted. A merge of
 sketches is a Python call per group, not per row; groups of one sketch are passed through untouched.
+
+``datasketches`` belongs to the extra ``sketches``. It is imported when the first sketch is made, so a topology that
+needs it fails on the driver, at the operator that declares it, and a query without sketches never imports it.
 """
 
 from __future__ import annotations
@@ -10,19 +13,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import datasketches as ds
 import polars as pl
 
+from rheostat.extras import load
 from rheostat.windows.partials import Column, Partial, quoted
 
-_ACCURATE = ds.frequent_items_error_type.NO_FALSE_NEGATIVES
+
+def _datasketches() -> Any:
+    return load("datasketches", "rh.approx_distinct, rh.quantiles and rh.top_k")
 
 
 @dataclass(frozen=True)
 class Sketch(Partial):
-    """A binary column that holds one sketch per key and granule."""
+    """A binary column that holds one sketch per key and granule.
+
+    Attributes:
+        column: the input column.
+
+    Raises:
+        SetupError: the package ``datasketches`` is not installed.
+    """
 
     column: str
+
+    def __post_init__(self) -> None:
+        _datasketches()
 
     @property
     def _column(self) -> Column:
@@ -55,7 +70,12 @@ class Sketch(Partial):
 
 @dataclass(frozen=True)
 class Distinct(Sketch):
-    """A HyperLogLog sketch. Relative error about 1.04 / sqrt(2 ** lg_k): 1.6 % at 12."""
+    """A HyperLogLog sketch: about how many distinct values a column has.
+
+    Attributes:
+        cast: the Spark SQL type that values are cast to before they are hashed.
+        lg_k: precision; the relative error is about 1.04 / sqrt(2 ** lg_k), 1.6 % at 12.
+    """
 
     cast: str
     lg_k: int = 12
@@ -69,6 +89,7 @@ class Distinct(Sketch):
         return (f"hll_union_agg({quoted(self._column.name)}, true)",)
 
     def union(self, blobs: list[bytes]) -> bytes:
+        ds = _datasketches()
         union = ds.hll_union(self.lg_k)
         for blob in blobs:
             union.update(ds.hll_sketch.deserialize(blob))
@@ -77,13 +98,17 @@ class Distinct(Sketch):
     @staticmethod
     def estimate(blob: bytes) -> int:
         """About how many distinct values the sketch has seen."""
-        estimate: float = ds.hll_sketch.deserialize(blob).get_estimate()
+        estimate: float = _datasketches().hll_sketch.deserialize(blob).get_estimate()
         return round(estimate)
 
 
 @dataclass(frozen=True)
 class Quantile(Sketch):
-    """A KLL sketch of doubles. Rank error about 1.33 % at k = 200."""
+    """A KLL sketch of doubles: about which value has a given rank.
+
+    Attributes:
+        k: precision; the rank error is about 1.33 % at 200.
+    """
 
     k: int = 200
 
@@ -96,15 +121,16 @@ class Quantile(Sketch):
         return (f"kll_merge_agg_double({quoted(self._column.name)}, {self.k})",)
 
     def union(self, blobs: list[bytes]) -> bytes:
-        merged = ds.kll_doubles_sketch.deserialize(blobs[0])
+        read = _datasketches().kll_doubles_sketch.deserialize
+        merged = read(blobs[0])
         for blob in blobs[1:]:
-            merged.merge(ds.kll_doubles_sketch.deserialize(blob))
+            merged.merge(read(blob))
         return bytes(merged.serialize())
 
     @staticmethod
     def estimate(blob: bytes, ranks: Sequence[float]) -> list[float] | None:
         """The values at these ranks, or None if the sketch has seen nothing."""
-        sketch = ds.kll_doubles_sketch.deserialize(blob)
+        sketch = _datasketches().kll_doubles_sketch.deserialize(blob)
         if sketch.is_empty():
             return None
         # The smallest and largest value are known exactly, but are not among the values the sketch retains.
@@ -114,7 +140,12 @@ class Quantile(Sketch):
 
 @dataclass(frozen=True)
 class Frequent(Sketch):
-    """A frequent-items sketch: counts of the most frequent values, never below the truth by more than its error."""
+    """A frequent-items sketch: counts of the most frequent values, never below the truth by more than its error.
+
+    Attributes:
+        cast: ``string`` or ``bigint``, the Spark SQL type that values are cast to.
+        capacity: how many values the sketch follows.
+    """
 
     cast: str
     capacity: int = 1_000
@@ -124,18 +155,20 @@ class Frequent(Sketch):
         return (f"approx_top_k_accumulate(cast({quoted(self.column)} as {self.cast}), {self.capacity}).sketch",)
 
     def union(self, blobs: list[bytes]) -> bytes:
-        merged = self._read(blobs[0])
+        ds = _datasketches()
+        merged = self._read(ds, blobs[0])
         for blob in blobs[1:]:
-            merged.merge(self._read(blob))
+            merged.merge(self._read(ds, blob))
         return bytes(merged.serialize() if self.cast == "string" else merged.serialize(ds.PyLongsSerDe()))
 
-    def _read(self, blob: bytes) -> Any:
+    def _read(self, ds: Any, blob: bytes) -> Any:
         if self.cast == "string":
             return ds.frequent_strings_sketch.deserialize(blob)
         return ds.frequent_items_sketch.deserialize(blob, ds.PyLongsSerDe())
 
     def estimate(self, blob: bytes, k: int) -> list[dict[str, Any]]:
         """The k most frequent values with their estimated counts; equal counts in order of the value."""
-        items = self._read(blob).get_frequent_items(_ACCURATE)
+        ds = _datasketches()
+        items = self._read(ds, blob).get_frequent_items(ds.frequent_items_error_type.NO_FALSE_NEGATIVES)
         ranked = sorted(((item, count) for item, count, *_ in items), key=lambda pair: (-pair[1], pair[0]))
         return [{"item": item, "count": int(count)} for item, count in ranked[:k]]

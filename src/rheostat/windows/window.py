@@ -60,6 +60,19 @@ class Window:
         """
         return self.size / self.slide
 
+    @property
+    def has_gaps(self) -> bool:
+        """True if some times lie between instances, in none of them."""
+        return self.slide > self.size
+
+    def covers(self, time: int) -> bool:
+        """True if some instance contains ``time``; False in the gaps of a window that hops.
+
+        >>> [Window(size=1, slide=5).covers(t) for t in (0, 3)]
+        [True, False]
+        """
+        return time < self.latest_start(time) + self.size
+
     def latest_start(self, time: int) -> int:
         """Start of the last instance that begins at or before ``time``."""
         return time - (time - self.offset) % self.slide

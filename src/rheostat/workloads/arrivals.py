@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.workloads.cells import Arrivals, Cells, Eras, Workload
 from rheostat.workloads.draws import not_negative, positive, shares
 
-__all__ = ["Arrivals", "Constant", "Curve", "Workload", "scaled"]
+__all__ = ["Arrivals", "Constant", "RateCurve", "Workload", "scaled"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,11 @@ class Constant(Eras):
     Attributes:
         rate: rows per second.
         weights: one number per shard, in proportion to its rows.
+        seconds: how long it lasts; infinite by default.
+        scale: multiplies all rates.
         poisson: rows arrive at random moments; if not, at equal distances. Shards are drawn at random in both cases.
+        seed: everything random follows from it.
+        shards: follows from the weights.
 
     >>> steady = Constant(4.0, [3, 1], poisson=False)
     >>> steady.between(1.0, 2.0).times.tolist()
@@ -63,15 +67,20 @@ class Constant(Eras):
 
 
 @dataclass(frozen=True, eq=False)
-class Curve(Eras):
+class RateCurve(Eras):
     """A rate that is given for every step of time: recorded loads, stairs, square waves.
 
     Attributes:
         curve: rows per second during every step.
         step: seconds of a step.
         weights: one number per shard, in proportion to its rows.
+        scale: multiplies all rates.
+        poisson: rows arrive at random moments; if not, at equal distances.
+        seed: everything random follows from it.
+        shards: follows from the weights.
+        seconds: follows from the curve and the step.
 
-    >>> stairs = Curve([1.0, 4.0], step=2.0, poisson=False)
+    >>> stairs = RateCurve([1.0, 4.0], step=2.0, poisson=False)
     >>> stairs.between(0.0, 3.0).times.tolist()
     [0.0, 1.0, 2.0, 2.25, 2.5, 2.75]
     >>> stairs.seconds
@@ -91,7 +100,7 @@ class Curve(Eras):
         positive(step=self.step)
         given = np.asarray(self.curve, dtype=np.float64)
         if given.ndim != 1 or not given.size or not np.isfinite(given).all() or given.min() < 0:
-            raise TopologyError("curve: a finite rate, 0 or more, is needed for every step, and at least one step")
+            raise ConfigurationError("curve: give at least one step, and for every step a finite rate of 0 or more")
         object.__setattr__(self, "shards", len(shares("weights", self.weights)))
         object.__setattr__(self, "seconds", len(given) * float(self.step))
         self._check()

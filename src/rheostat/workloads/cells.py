@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.workloads.draws import Shards, arriving, kept, lasting, mixed_up, not_negative, on_clock, random, whole
 
 _ROWS = 100_000  # of a cell, at the highest rate
@@ -80,7 +80,7 @@ class Cells(ABC):
     def rates(self, begin: float, end: float) -> Floats:
         """Expected rows per second by shard, over that span; none before the start and after the end."""
         if not begin < end:
-            raise TopologyError(f"begin={begin}, end={end}: a rate needs a span of time, with begin before end")
+            raise ConfigurationError(f"begin={begin}, end={end}: a rate needs a span of time, with begin before end")
         first, last = self._within(begin, end)
         rows = self._rows(first, last) if first < last and self.scale else np.zeros(self.shards)
         return self.scale * rows / (end - begin)
@@ -118,10 +118,10 @@ class Cells(ABC):
 
     def _within(self, begin: float, end: float) -> tuple[float, float]:
         if not begin <= end:
-            raise TopologyError(f"begin={begin}, end={end}: a span of time begins before it ends")
+            raise ConfigurationError(f"begin={begin}, end={end}: a span of time begins before it ends")
         begin, end = max(begin, 0.0), min(end, self.seconds)
         if end == math.inf:
-            raise TopologyError("end=inf: the workload has no end; ask for a finite span of it")
+            raise ConfigurationError("end=inf: the workload has no end; ask for a finite span of it")
         return begin, end
 
     def _cells_of(self, begin: float, end: float) -> Iterator[int]:
@@ -142,7 +142,7 @@ class Cells(ABC):
         return {}
 
 
-class Flow(Cells):
+class ExpectedFlow(Cells):
     """Rows drawn from how many are expected until any time."""
 
     @property
@@ -179,7 +179,7 @@ class Flow(Cells):
         return max(1, math.ceil(seconds / _LONGEST), math.ceil(seconds * self._peak * self.scale / _ROWS))
 
 
-class Eras(Flow):
+class Eras(ExpectedFlow):
     """Rows of which every shard has a share that stays for an *era*. Eras have equal lengths and are cut into cells."""
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Random rows, many at a time: when they arrive, which shard they belong to, which numbers are refused.
+"""Random rows, many at a time: when they arrive and which shard they belong to; and checks of parameters.
 
 A random number generator is made from a seed, a purpose and the number of a span of time, so any span can be drawn
 without those before it.
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from rheostat.arrays import Floats
 from rheostat.elastic.routing.table import shards_of
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 Shards = npt.NDArray[np.int32]
 
@@ -117,7 +117,7 @@ def shares(name: str, weights: npt.ArrayLike) -> Floats:
     """The weights divided by their sum; ``name`` is the parameter they were given for."""
     given = np.asarray(weights, dtype=np.float64)
     if given.ndim != 1 or not given.size or not np.isfinite(given).all() or given.min() < 0 or not given.sum() > 0:
-        raise TopologyError(f"{name}: one finite number, 0 or more, is needed for every shard, and not only zeros")
+        raise ConfigurationError(f"{name}: give one finite number of 0 or more per shard, not all of them 0")
     normal: Floats = given / given.sum()
     return normal
 
@@ -135,31 +135,31 @@ def positive(**values: float) -> None:
     """Refuse values that are not finite numbers above 0."""
     for name, value in values.items():
         if not 0 < value < math.inf:
-            raise TopologyError(f"{name}={value}: give a finite number above 0")
+            raise ConfigurationError(f"{name}={value}: give a finite number above 0")
 
 
 def not_negative(**values: float) -> None:
     """Refuse values that are not finite numbers from 0."""
     for name, value in values.items():
         if not 0 <= value < math.inf:
-            raise TopologyError(f"{name}={value}: give a finite number, 0 or more")
+            raise ConfigurationError(f"{name}={value}: give a finite number, 0 or more")
 
 
 def lasting(seconds: float) -> None:
-    """Refuse what is no length of a workload; it may be without end."""
+    """Refuse a length of a workload that is not above 0; infinite is allowed."""
     if not seconds > 0:
-        raise TopologyError(f"seconds={seconds}: give a number above 0, or math.inf for a workload without end")
+        raise ConfigurationError(f"seconds={seconds}: give a number above 0, or math.inf for a workload without end")
 
 
 def whole(least: int, **values: int) -> None:
     """Refuse values that are not whole numbers, ``least`` or more."""
     for name, value in values.items():
         if not isinstance(value, int | np.integer) or value < least:
-            raise TopologyError(f"{name}={value!r}: give a whole number, {least} or more")
+            raise ConfigurationError(f"{name}={value!r}: give a whole number, {least} or more")
 
 
 def kept(store: dict[int, _T], number: int, make: Callable[[int], _T]) -> _T:
-    """What was made for this number before, if it was among the last few; else it is made."""
+    """Return what was made for this number if it is among the last few; make it otherwise."""
     if number not in store:
         while len(store) >= _KEPT:
             del store[next(iter(store))]

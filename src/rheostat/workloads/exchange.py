@@ -55,6 +55,9 @@ class Exchange:
     Attributes:
         orders: how many in all. Fewer orders keep the shape of the day, at lower rates.
         seconds: event time from the first order to the last. Fewer seconds are the same day in time lapse.
+        stocks: different stocks.
+        traders: different traders.
+        seed: everything random follows from it.
 
     >>> day = Exchange(1_000)
     >>> day.frame().select("order", "stock", "side", "price", "shares").row(0)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.workloads.cells import Arrivals, Cells, Eras
 from rheostat.workloads.draws import (
     Shards,
@@ -41,19 +41,23 @@ _ORDERS, _BURSTS = 104, 105  # purposes of random numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Market(Cells):
+class TradingDay(Cells):
     """The orders of a trading day (StreamSwitch section 6.1, Elasticutor section 5.4).
 
     With a scale of 1, every second has exactly the orders that ``day.counts`` says. Any other scale multiplies these
     numbers, and rounds them up or down at random so that they are right on average.
 
     Attributes:
+        day: the orders.
         shards: StreamSwitch has 64, Elasticutor 8192.
         hashed: a stock's shard is a hash of its number; if not, the number modulo ``shards``, as ``day.counts`` groups.
         speed: how many seconds of the day go by in one second of the run.
+        scale: multiplies the number of orders.
         poisson: orders come at random moments of their second; if not, at equal distances. Their order is random.
+        seed: everything random follows from it.
+        seconds: follows from the day and the speed.
 
-    >>> market = Market(Exchange(orders=100_000))
+    >>> market = TradingDay(Exchange(orders=100_000))
     >>> len(market.between(0.0, 1.0)), int(market.day.per_second()[0])
     (516, 516)
     """
@@ -110,6 +114,14 @@ class Market(Cells):
 
 
 class _Bursts(NamedTuple):
+    """The bursts of single stocks, in order of time.
+
+    Attributes:
+        begins: when each begins, in seconds.
+        stocks: the stock of each.
+        heights: how many times its usual rate the stock gains at first.
+    """
+
     begins: Floats
     stocks: npt.NDArray[np.int64]
     heights: Floats
@@ -131,6 +143,12 @@ class SaturatedMarket(Eras):
         bursts: that begin in a minute, over all stocks.
         largest: share of the orders at which a stock is cut off, also in a burst, before shares are made to add up to
             one again: a stock cannot be divided, so what one core can do for it bounds everybody.
+        day: the exchange whose popularities are used.
+        shards: of the operator that the rows enter.
+        scale: multiplies all rates.
+        poisson: orders arrive at random moments; if not, at equal distances.
+        seed: everything random follows from it.
+        seconds: follows from the block.
 
     >>> market = SaturatedMarket(rate=1_000.0)
     >>> market.seconds, round(float(market.rates(0.0, 60.0).sum()))
@@ -159,7 +177,7 @@ class SaturatedMarket(Eras):
     def popularity(self, time: float) -> Floats:
         """Every stock's share of the orders at a time."""
         if not 0 <= time < self.seconds:
-            raise TopologyError(f"time={time}: give seconds from 0 to below {self.seconds}")
+            raise ConfigurationError(f"time={time}: give seconds from 0 to below {self.seconds}")
         return self._stocks(self._index(time) // self._per_era)
 
     @cached_property
@@ -214,4 +232,4 @@ class SaturatedMarket(Eras):
 
 def _check_day(day: Exchange) -> None:
     if day.seconds < 1 or day.stocks < 1 or day.orders < 0:
-        raise TopologyError(f"day={day}: give a day of a second or more, with a stock or more, and no orders below 0")
+        raise ConfigurationError(f"day={day}: a day needs at least 1 second, 1 stock and 0 orders")

@@ -35,7 +35,16 @@ class Micro(Eras):
 
     Attributes:
         rate: tuples per second, which the paper does not print.
-        omega: permutations a minute, at equal distances; 0 never.
+        omega: permutations a minute, at equal distances; 0 means never.
+        executors: executors that the keys are hashed to.
+        shards_per_executor: shards of each executor.
+        keys: different keys.
+        skew: exponent of the Zipf distribution of keys; 0 is uniform.
+        seconds: how long it lasts; infinite by default.
+        scale: multiplies all rates.
+        poisson: tuples arrive at random moments; if not, at equal distances.
+        seed: everything random follows from it.
+        shards: executors times shards per executor.
 
     >>> micro = Micro(1_000.0, omega=2)
     >>> micro.shards

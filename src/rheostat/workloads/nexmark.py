@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.workloads.draws import Shards, hash_shards, summed
 from rheostat.workloads.sinusoid import BASE, Sine
 
@@ -37,7 +37,12 @@ _LEAD = 10  # ids that are drawn although they do not exist yet
 
 
 class _Recent(NamedTuple):
-    """How an id is drawn: hot with probability ``1 - 1 / ratio``, else any of the last ``window`` or of the lead."""
+    """How an id is drawn: the hot one, or any of the latest ids and of the lead.
+
+    Attributes:
+        ratio: the id is hot with probability ``1 - 1 / ratio``.
+        window: how many of the latest ids can be drawn if it is not.
+    """
 
     ratio: int
     window: int
@@ -70,8 +75,14 @@ class Nexmark(Sine):
 
     Attributes:
         query: ``q2`` and ``q5`` take bids by auction; ``q8`` takes persons by id and auctions by seller.
-        base: rows per second, on average; amplitude and period as a sine has them.
+        base: rows per second, on average.
+        amplitude: how far the rate goes from that, at most ``base``.
+        period: seconds from one peak to the next.
+        shards: of the operator that the rows enter.
+        seconds: how long it lasts; infinite by default.
+        scale: multiplies all rates.
         poisson: if not, rows are at equal distances on the axis of expected rows, in the generator's fixed order.
+        seed: everything random follows from it.
 
     >>> bids = Nexmark("q5")
     >>> rates = [bids.rates(t, t + 0.01) for t in (10.0, 10.1)]
@@ -93,7 +104,7 @@ class Nexmark(Sine):
 
     def __post_init__(self) -> None:
         if self.query not in ("q2", "q5", "q8"):
-            raise TopologyError(f"query={self.query!r}: give 'q2', 'q5' or 'q8'")
+            raise ConfigurationError(f"query={self.query!r}: give 'q2', 'q5' or 'q8'")
         self._check()
 
     def _place(self, rng: np.random.Generator, _index: int, rows: Floats) -> Shards:

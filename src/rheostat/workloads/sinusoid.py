@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
-from rheostat.workloads.cells import Eras, Flow
+from rheostat.errors import ConfigurationError
+from rheostat.workloads.cells import Eras, ExpectedFlow
 from rheostat.workloads.draws import not_negative, positive, random, whole, zipf
 
 BASE = 30_000.0
@@ -19,7 +19,7 @@ _PIECES = 256  # of a period; within one, the rate is taken as constant
 _WEIGHTS = 102  # purpose of random numbers
 
 
-class Sine(Flow):
+class Sine(ExpectedFlow):
     """A total rate of ``base + amplitude * sin(2 pi time / period)``."""
 
     base: float
@@ -40,8 +40,8 @@ class Sine(Flow):
     def _check(self) -> None:
         positive(base=self.base, period=self.period)
         if not 0 <= self.amplitude <= self.base:
-            raise TopologyError(
-                f"amplitude={self.amplitude}: give a number from 0 to base={self.base}, no rate is negative"
+            raise ConfigurationError(
+                f"amplitude={self.amplitude}: give a number from 0 to base={self.base}, so that no rate is negative"
             )
         whole(1, shards=self.shards)
         super()._check()
@@ -55,7 +55,12 @@ class Sinusoid(Sine, Eras):
         base: rows per second, on average.
         amplitude: how far the rate goes from that, at most ``base``.
         period: seconds from one peak to the next.
+        shards: of the operator that the rows enter.
         skew: exponent of the Zipf distribution of rows over shards; 0 is uniform. Which shards are popular is drawn.
+        seconds: how long it lasts; infinite by default.
+        scale: multiplies all rates.
+        poisson: rows arrive at random moments; if not, at equal distances.
+        seed: everything random follows from it.
 
     >>> waves = Sinusoid(base=30_000, amplitude=10_000, period=600, shards=64)
     >>> [round(float(waves.rates(t, t + 0.1).sum()), -2) for t in (0, 150, 300, 450)]

@@ -33,9 +33,14 @@ class WordCount(Sine, Eras):
         base: sentences per second, on average.
         amplitude: how far the rate goes from that.
         period: seconds from one peak to the next.
-        words: of a sentence.
+        shards: of Split.
+        words: in a sentence.
         vocabulary: different words.
         skew: exponent of the Zipf distribution of words.
+        seconds: how long it lasts; infinite by default.
+        scale: multiplies all rates.
+        poisson: sentences arrive at random moments; if not, at equal distances.
+        seed: everything random follows from it.
 
     >>> sentences = WordCount()
     >>> round(float(sentences.rates(74.9, 75.1).sum()))

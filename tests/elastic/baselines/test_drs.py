@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rheostat.elastic.baselines.drs import drs, drs_lb, fewest_slots
 from rheostat.elastic.model.plan import Action
 from rheostat.elastic.model.queueing import mmk_sojourn
-from rheostat.elastic.streamswitch.diagnosis import Diagnosis, Health, Limits
+from rheostat.elastic.streamswitch.diagnosis import Diagnosis, Health, Limits, Rules
 from rheostat.elastic.streamswitch.examine import Examination, readings
 from rheostat.elastic.streamswitch.readings import Readings
 from tests.elastic.streamswitch.test_diagnose import carried_out, reading
@@ -75,7 +75,7 @@ def test_no_slot_is_given_up_while_rows_are_late() -> None:
     found = drs(late, Limits(bound=1.0))
     assert found.action == Action.NOTHING
     assert "none is given up while rows take 1.1 s in 1 of them" in found.reasons
-    assert drs(late, Limits(bound=1.0), patient=False).action == Action.SCALE_IN
+    assert drs(late, Limits(bound=1.0), Rules(patient=False)).action == Action.SCALE_IN
     # More slots than there may be are given up all the same.
     assert drs(late, Limits(bound=1.0, max_slots=2)).action == Action.SCALE_IN
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rheostat.elastic.elasticutor.core_market import settle, sift
 from rheostat.elastic.elasticutor.cores import Cores, fill, migration
-from rheostat.elastic.elasticutor.placement import HORIZON, THRESHOLD, place
+from rheostat.elastic.elasticutor.placement import HORIZON, LOCALITY, place
 from tests.elastic.elasticutor.plain_placement import Assignment, Plain
 
 Round = tuple[list[int], list[int], list[float]]
@@ -42,7 +42,7 @@ def as_dict(cores: Cores) -> Assignment:
 
 
 @settings(max_examples=250, deadline=None)
-@given(stories(), st.sampled_from([THRESHOLD, 2e6]))
+@given(stories(), st.sampled_from([LOCALITY, 2e6]))
 def test_placements_are_those_of_looking_at_everything(
     story: tuple[list[int], list[float], float, list[Round]], threshold: float
 ) -> None:
@@ -71,7 +71,7 @@ def test_crowded_homes_and_long_stories(seed: int) -> None:
     for _ in range(8):
         wanted = rng.integers(0, rng.integers(2, 8), size).tolist()
         traffic = rng.choice([0.0, 1e5, 3e7], size).tolist()
-        plain = Plain(wanted, capacity, homes, as_dict(current), state, traffic, THRESHOLD, HORIZON)
+        plain = Plain(wanted, capacity, homes, as_dict(current), state, traffic, LOCALITY, HORIZON)
         found = place(wanted, capacity, homes, current, state, traffic)
         assert as_dict(found.cores) == plain.solve()
         current = found.cores

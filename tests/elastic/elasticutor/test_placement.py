@@ -16,9 +16,9 @@ from rheostat.arrays import Ints
 from rheostat.elastic.elasticutor.cores import NOTHING, Cores, migration
 from rheostat.elastic.elasticutor.placement import (
     HORIZON,
-    THRESHOLD,
+    LOCALITY,
+    CorePlacement,
     Executors,
-    Placement,
     place,
     place_as_printed,
     place_naively,
@@ -55,10 +55,10 @@ def cases(draw: st.DrawFn, nodes: int = 5, executors: int = 7) -> tuple[list[int
 
 
 SIZES = st.lists(st.sampled_from([0.0, 1.0, 10.0, 1000.0]) | st.floats(0, 1e9), min_size=7, max_size=7)
-TRAFFIC = st.lists(st.sampled_from([0.0, THRESHOLD, 3e6, 2e7]), min_size=7, max_size=7)
+TRAFFIC = st.lists(st.sampled_from([0.0, LOCALITY, 3e6, 2e7]), min_size=7, max_size=7)
 
 
-def check(found: Placement, wanted: list[int], capacity: list[int]) -> None:
+def check(found: CorePlacement, wanted: list[int], capacity: list[int]) -> None:
     """Capacity is kept, everyone has what it wants, and if that cannot be, all cores are in use."""
     total, used = found.cores.by_executor(len(wanted)), found.cores.by_node(len(capacity))
     assert (found.cores.cores > 0).all()
@@ -138,14 +138,14 @@ def test_executors_with_much_data_get_the_cores_at_home() -> None:
         traffic[busy] = 8 * MB
         found = place([2, 2], [2, 2], [0, 0], NOTHING, [MB, MB], traffic)
         assert found.cores.entries() == sorted([(busy, 0, 2), (quiet, 1, 2)])
-        assert (found.threshold, found.remote) == (THRESHOLD, 0.0)
+        assert (found.threshold, found.remote) == (LOCALITY, 0.0)
 
 
 def test_the_threshold_doubles_until_there_is_a_plan() -> None:
     """Both move much data, 1.5 and 3 MB/s per core, and one has to go."""
     found = place([2, 2], [2, 2], [0, 0], NOTHING, [MB, MB], [3 * MB, 6 * MB])
     assert found.cores.entries() == [(0, 1, 2), (1, 0, 2)]
-    assert found.threshold == 4 * THRESHOLD  # 2 MiB/s: the first of 512 KiB, 1 MiB, ... above 1.5 MB/s
+    assert found.threshold == 4 * LOCALITY  # 2 MiB/s: the first of 512 KiB, 1 MiB, ... above 1.5 MB/s
     assert found.remote == 3 * MB
 
 
@@ -224,7 +224,7 @@ def algorithm_1(
     k: Ints, x: Ints, capacity: Ints, homes: Ints, s: npt.NDArray[np.float64], d: npt.NDArray[np.float64]
 ) -> Ints:
     """The paper's listing, with free cores as executors that nobody misses, and the threshold doubled on failure."""
-    phi = THRESHOLD
+    phi = LOCALITY
     while True:
         found = _attempt(k, x.copy(), capacity, homes, s, d / np.maximum(k, 1), phi)
         if found is not None:
@@ -353,7 +353,7 @@ def test_as_printed_it_is_the_listing(rng: np.random.Generator, size: int, nodes
         for executor in rng.integers(0, size, rng.integers(0, capacity[node] + 1)):
             x[node, executor] += 1
     k = rng.multinomial(int(rng.integers(0, capacity.sum() + 1)), np.full(size, 1 / size))
-    state, flows = rng.uniform(1, 100, size) * MB, rng.uniform(0, 8, size) * THRESHOLD
+    state, flows = rng.uniform(1, 100, size) * MB, rng.uniform(0, 8, size) * LOCALITY
     found = place_as_printed(k, capacity, homes, sparse(x), state, flows)
     theirs = algorithm_1(k, x, capacity, homes, state, flows)
     assert found.cores.entries() == sparse(theirs).entries()
@@ -370,7 +370,7 @@ def test_as_printed_who_gives_keeps_what_is_cheapest_and_nobody_comes_home() -> 
 
 def test_as_printed_the_threshold_is_doubled_for_all_and_the_search_begins_again() -> None:
     """Both stay at home at first, where one core is free for two. At twice the threshold the second one need not."""
-    flows = np.array([5.0, 3.0]) * THRESHOLD
+    flows = np.array([5.0, 3.0]) * LOCALITY
     found = place_as_printed([2, 2], [3, 1], [0, 0], Cores.of([(0, 0, 1), (1, 0, 1)]), [MB, MB], flows)
     assert found.cores.entries() == [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
-    assert found.threshold == 2 * THRESHOLD
+    assert found.threshold == 2 * LOCALITY

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.elasticutor.shard_rates import Measured, shifted
+from rheostat.elastic.elasticutor.shard_rates import ShardRates, shifted
 from rheostat.elastic.model.observation import OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan
 
@@ -21,11 +21,13 @@ def seen(arrived: Any, completed: Any = None, useful: Any = (0.5, 0.2), **more: 
     arrived = np.array(arrived, dtype=np.float64)
     completed = arrived if completed is None else np.array(completed, dtype=np.float64)
     given = {"latency": np.zeros(4), "traffic": np.zeros(4), "state": np.zeros(4), **more}
-    return OperatorObservation(OperatorPlan.even(4, 2), arrived, completed, np.array(useful), **given)
+    return OperatorObservation(
+        plan=OperatorPlan.even(4, 2), arrived=arrived, completed=completed, useful=np.array(useful), **given
+    )
 
 
-def steadily(steps: int, rates: Any = RATES, seconds: float = 1.0) -> Measured:
-    known = Measured.nothing(4)
+def steadily(steps: int, rates: Any = RATES, seconds: float = 1.0) -> ShardRates:
+    known = ShardRates.nothing(4)
     for step in range(1, steps + 1):
         known = known.after(seen(np.asarray(rates) * seconds * step), seconds)
     return known
@@ -34,7 +36,7 @@ def steadily(steps: int, rates: Any = RATES, seconds: float = 1.0) -> Measured:
 @settings(deadline=None)
 @given(st.integers(1, 12), st.sampled_from([0.1, 1.0, 7.5]), st.sampled_from([0.1, 0.5, 1.0]))
 def test_constant_rates_are_measured_exactly(steps: int, seconds: float, weight: float) -> None:
-    known = Measured.nothing(4)
+    known = ShardRates.nothing(4)
     for step in range(1, steps + 1):
         known = known.after(seen(RATES * seconds * step), seconds, weight=weight)
     assert known.arrival == pytest.approx(RATES)
@@ -56,7 +58,7 @@ def test_a_shift_of_keys_counts_in_full() -> None:
 
 
 def test_what_waits_is_demand_for_five_seconds() -> None:
-    known = Measured.nothing(4).after(seen([50.0, 0, 0, 0], [20.0, 0, 0, 0], useful=(0.5, 0.0)), 1.0)
+    known = ShardRates.nothing(4).after(seen([50.0, 0, 0, 0], [20.0, 0, 0, 0], useful=(0.5, 0.0)), 1.0)
     assert known.backlog.tolist() == [30.0, 0.0, 0.0, 0.0]
     assert known.demand().tolist() == [56.0, 0.0, 0.0, 0.0]
     assert known.service == 40.0
@@ -64,7 +66,7 @@ def test_what_waits_is_demand_for_five_seconds() -> None:
 
 
 def test_back_pressure_stretches_what_arrived() -> None:
-    known = Measured.nothing(4).after(seen(RATES), 1.0, stretch=2.5)
+    known = ShardRates.nothing(4).after(seen(RATES), 1.0, stretch=2.5)
     assert known.arrival == pytest.approx(2.5 * RATES)
 
 
@@ -76,7 +78,7 @@ def test_an_interval_in_which_the_source_stood_still_counts_little() -> None:
 
 def test_nothing_is_known_before_a_row_was_completed() -> None:
     plan = OperatorPlan.even(4, 2)
-    nothing = Measured.nothing(4)
+    nothing = ShardRates.nothing(4)
     assert not nothing.known(plan)
     assert not nothing.after(seen(RATES, RATES * 0), 1.0).known(plan)
     assert steadily(1).known(plan)

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.elasticutor.split_merge import MERGE_BELOW, SPLIT_ABOVE, Merge, Reshaping, Split, reshape
+from rheostat.elastic.elasticutor.split_merge import (
+    MERGE_BELOW,
+    SPLIT_ABOVE,
+    ExecutorMerge,
+    ExecutorSplit,
+    Reshaping,
+    reshape,
+)
 from rheostat.elastic.routing.balance import slot_loads
 
 CORES = 8
@@ -29,7 +36,7 @@ def by_executor(routing: tuple[int, ...] | list[int], loads: list[float]) -> dic
 def check(routing: list[int], found: Reshaping) -> None:
     """The moves lead from the old routing to the new one, new executors are new, merged ones are gone."""
     followed = list(routing)
-    changes: list[Split | Merge] = [*found.splits, *found.merges]
+    changes: list[ExecutorSplit | ExecutorMerge] = [*found.splits, *found.merges]
     for change in changes:
         for shard, executor in change.moves:
             assert followed[shard] == change.executor

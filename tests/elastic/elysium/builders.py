@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from rheostat.elastic.elysium.configuration import NodeType
-from rheostat.elastic.elysium.dataflow import Dataflow, Operator
+from rheostat.elastic.elysium.dataflow import Dataflow, ScalableOperator
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
 from rheostat.elastic.elysium.forecasts.series import Forecast
 from rheostat.elastic.elysium.profiles.profile import Line, Profile
@@ -19,7 +19,7 @@ NO_OVERHEAD = Line(0.0, 1.0)
 
 
 def chain(name: str, operators: Sequence[str], most: int = 4) -> Dataflow:
-    return Dataflow(name, tuple(Operator(o, most) for o in operators), tuple(pairwise(operators)))
+    return Dataflow(name, tuple(ScalableOperator(o, most) for o in operators), tuple(pairwise(operators)))
 
 
 def profiles(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rheostat.elastic.elysium.allocator import Allocator, Balanced, RoundRobin, allocated
+from rheostat.elastic.elysium.allocator import Allocator, BalancedAllocator, RoundRobinAllocator, allocated
 from rheostat.elastic.elysium.configuration import Config, Parallelism
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 parallelisms = st.dictionaries(
     st.sampled_from(("t", "u", "v")),
@@ -20,7 +20,7 @@ parallelisms = st.dictionaries(
 
 @given(parallelisms, st.integers(1, 12))
 def test_round_robin_spreads_every_operator_and_the_whole_evenly(parallelism: Parallelism, nodes: int) -> None:
-    found = RoundRobin().allocate(parallelism, nodes, {})
+    found = RoundRobinAllocator().allocate(parallelism, nodes, {})
     for topology, operators in parallelism.items():
         assert found.counts[topology].sum(axis=1).tolist() == list(operators.values())
         assert np.ptp(found.counts[topology], axis=1).max() <= 1
@@ -33,7 +33,7 @@ def test_round_robin_is_one_slot_to_each_node_in_turn() -> None:
     slots = [0, 0, 0, 1, 1, 1, 1, 2, 2]
     for turn, row in enumerate(slots):
         dealt[row, turn % 4] += 1
-    found = RoundRobin().allocate(parallelism, 4, {})
+    found = RoundRobinAllocator().allocate(parallelism, 4, {})
     np.testing.assert_array_equal(np.vstack([found.counts["t"], found.counts["u"]]), dealt)
 
 
@@ -42,7 +42,7 @@ def test_balanced_placement_keeps_all_slots_and_grahams_bound(
     parallelism: Parallelism, nodes: int, sizes: list[float]
 ) -> None:
     weights = {t: dict(zip("abcd", sizes, strict=True)) for t in parallelism}
-    found = Balanced().allocate(parallelism, nodes, weights)
+    found = BalancedAllocator().allocate(parallelism, nodes, weights)
     load, heaviest, total = np.zeros(nodes), 0.0, 0.0
     for topology, operators in parallelism.items():
         assert found.counts[topology].sum(axis=1).tolist() == list(operators.values())
@@ -58,12 +58,12 @@ def test_balanced_placement_keeps_all_slots_and_grahams_bound(
 
 def test_topologies_apart_share_no_node() -> None:
     config = Config({"t": {"a": 3}, "u": {"b": 2, "c": 2}}, nodes=3, own={"t": 1, "u": 2})
-    found = allocated(config, RoundRobin(), {})
+    found = allocated(config, RoundRobinAllocator(), {})
     assert found.counts["t"].tolist() == [[3, 0, 0]]
     assert found.counts["u"].tolist() == [[0, 1, 1], [0, 1, 1]]
 
 
-@pytest.mark.parametrize("allocator", [RoundRobin(), Balanced()])
+@pytest.mark.parametrize("allocator", [RoundRobinAllocator(), BalancedAllocator()])
 def test_without_nodes_nothing_is_allocated(allocator: Allocator) -> None:
-    with pytest.raises(TopologyError, match="at least 1"):
+    with pytest.raises(ConfigurationError, match="at least 1"):
         allocator.allocate({"t": {"a": 1}}, 0, {})

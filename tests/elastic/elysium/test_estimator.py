@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from rheostat.arrays import Floats
-from rheostat.elastic.elysium.allocator import Allocation, RoundRobin
+from rheostat.elastic.elysium.allocator import NodeSlots, RoundRobinAllocator
 from rheostat.elastic.elysium.configuration import NodeType
-from rheostat.elastic.elysium.dataflow import Dataflow, Operator
+from rheostat.elastic.elysium.dataflow import Dataflow, ScalableOperator
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
 from rheostat.elastic.elysium.forecasts.series import Origins, Series
 from rheostat.elastic.elysium.profiles.profile import Line
 from rheostat.elastic.elysium.profiles.samples import INPUT
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from tests.elastic.elysium.builders import chain, estimator, profiles
 
 
@@ -33,7 +33,7 @@ def test_input_rates_follow_selectivities() -> None:
 def test_rates_of_a_diamond_add_up_and_sources_share_the_load() -> None:
     flow = Dataflow(
         "d",
-        tuple(Operator(n) for n in ("s", "r", "left", "right", "end")),
+        tuple(ScalableOperator(n) for n in ("s", "r", "left", "right", "end")),
         (("s", "left"), ("s", "right"), ("r", "right"), ("left", "end"), ("right", "end")),
     )
     known = {("s", "left"): 0.5, ("s", "right"): 2.0, ("r", "right"): 1.0, ("left", "end"): 1.0, ("right", "end"): 0.1}
@@ -54,7 +54,7 @@ def test_a_node_uses_what_its_slots_use_and_the_overhead() -> None:
     parallelism = {"t": {"A": 1, "B": 2, "C": 4}}
     found = figure_4()
     cpus = found.slot_cpus(parallelism, {"t": 100.0})
-    allocation = RoundRobin().allocate(parallelism, 2, {})
+    allocation = RoundRobinAllocator().allocate(parallelism, 2, {})
     # Round robin: A on 0; B on 1 and 0; C on 1, 0, 1, 0.
     assert allocation.counts["t"].tolist() == [[1, 0], [1, 1], [2, 2]]
     # Node 0: 0.1 + 0.2 + 2 x 0.5 = 1.3; node 1: 0.2 + 1.0 = 1.2; each 0.1 + 1.5 times that, of 4 cores.
@@ -67,7 +67,7 @@ def test_hertz_of_the_node_turn_cycles_into_shares() -> None:
     found = Estimator({"t": known}, Line(0.0, 1.0), NodeType(cores=2, hertz=1e9))
     cpus = found.slot_cpus({"t": {"A": 1}}, {"t": 250.0})
     assert cpus["t"]["A"] == pytest.approx(0.5)
-    allocation = Allocation(1, {"t": np.array([[1]])})
+    allocation = NodeSlots(1, {"t": np.array([[1]])})
     assert found.node_cpus(allocation, cpus)[0] == pytest.approx(0.25)
 
 
@@ -80,7 +80,7 @@ def test_the_predicted_load_is_the_forecast_at_the_end_of_the_history() -> None:
     flow = chain("t", ("A",))
     found = estimator(profiles(flow, {"A": 1.0}, {}, Double()))
     assert found.predicted_load("t", Series(np.array([1.0, 7.0]))) == 14.0
-    with pytest.raises(TopologyError, match="fit a forecaster"):
+    with pytest.raises(ConfigurationError, match="fit a forecaster"):
         figure_4().predicted_load("t", Series(np.array([1.0])))
 
 
@@ -93,7 +93,7 @@ def test_memory_by_hand() -> None:
         memory={"A": Line(100.0, 1.0), "B": Line(50.0, 2.0)},
     )
     found = Estimator({"t": known}, Line(0, 1), NodeType(memory=1000.0))
-    allocation = Allocation(2, {"t": np.array([[1, 0], [1, 3]])})
+    allocation = NodeSlots(2, {"t": np.array([[1, 0], [1, 3]])})
     # A has 40 rows: 140. B has 10 in each of 4 slots: 70.
     memory = found.node_memory(allocation, {"t": 40.0})
     assert memory is not None
@@ -111,7 +111,7 @@ def test_bandwidth_counts_what_crosses_between_nodes_only() -> None:
         ([[1, 0], [1, 1]], [0.25, 0.25]),
         ([[1, 0], [2, 0]], [0, 0]),
     ):
-        bandwidth = found.node_bandwidth(Allocation(2, {"t": np.array(counts)}), {"t": 100.0})
+        bandwidth = found.node_bandwidth(NodeSlots(2, {"t": np.array(counts)}), {"t": 100.0})
         assert bandwidth is not None
         np.testing.assert_allclose(bandwidth, expected)
 
@@ -126,27 +126,27 @@ def test_rows_from_outside_are_received_and_sent_by_no_node() -> None:
     )
     found = Estimator({"t": known}, Line(0, 1), NodeType(bandwidth=4000.0))
     # 100 rows of 10 bytes come to A, three quarters of it on node 0; 200 of 1 byte cross to B on node 1, or stay there.
-    bandwidth = found.node_bandwidth(Allocation(2, {"t": np.array([[3, 1], [0, 1]])}), {"t": 100.0})
+    bandwidth = found.node_bandwidth(NodeSlots(2, {"t": np.array([[3, 1], [0, 1]])}), {"t": 100.0})
     assert bandwidth is not None
     np.testing.assert_allclose(bandwidth * 4000.0, [750.0, 250.0 + 150.0])
-    assert found.node_bandwidth(Allocation(2, {"t": np.array([[3, 1], [0, 1]])}), {}).tolist() == [0.0, 0.0]  # type: ignore[union-attr]
+    assert found.node_bandwidth(NodeSlots(2, {"t": np.array([[3, 1], [0, 1]])}), {}).tolist() == [0.0, 0.0]  # type: ignore[union-attr]
 
 
 def test_what_is_known_of_streams_that_are_not_there_is_refused() -> None:
     flow, cpu = chain("t", ("A", "B")), {"A": Line(0, 1), "B": Line(0, 1)}
     for sizes in ({("A", "X"): 1.0}, {(INPUT, "B"): 1.0}, {("B", "A"): 1.0}):
-        with pytest.raises(TopologyError, match="topology 't' has no streams"):
+        with pytest.raises(ConfigurationError, match="topology 't' has no streams"):
             Profiles(flow, {("A", "B"): 1.0}, cpu, row_bytes=sizes)
-    with pytest.raises(TopologyError, match="has no streams \\[\\('X', 'B'\\)\\]"):
+    with pytest.raises(ConfigurationError, match="has no streams \\[\\('X', 'B'\\)\\]"):
         Profiles(flow, {("X", "B"): 1.0}, cpu)
 
 
 def test_what_is_not_known_is_named() -> None:
-    with pytest.raises(TopologyError, match="no profiles; there are some for \\['t'\\]"):
+    with pytest.raises(ConfigurationError, match="no profiles; there are some for \\['t'\\]"):
         figure_4().input_rates("u", 1.0)
-    with pytest.raises(TopologyError, match="no CPU profile for \\['B'\\]"):
+    with pytest.raises(ConfigurationError, match="no CPU profile for \\['B'\\]"):
         Profiles(chain("t", ("A", "B")), {}, {"A": Line(0, 1)})
-    with pytest.raises(TopologyError, match="selectivity of the stream from 'A' to 'B'"):
+    with pytest.raises(ConfigurationError, match="selectivity of the stream from 'A' to 'B'"):
         chain("t", ("A", "B")).rates(1.0, {})
 
 
@@ -163,10 +163,10 @@ def test_what_is_not_known_is_named() -> None:
 def test_graphs_that_cannot_be_are_refused(
     operators: tuple[str, ...], streams: tuple[tuple[str, str], ...], message: str
 ) -> None:
-    with pytest.raises(TopologyError, match=message):
-        Dataflow("t", tuple(Operator(n) for n in operators), streams)
+    with pytest.raises(ConfigurationError, match=message):
+        Dataflow("t", tuple(ScalableOperator(n) for n in operators), streams)
 
 
 def test_bounds_of_operators_must_be_in_order() -> None:
-    with pytest.raises(TopologyError, match="3 to 2 slots"):
-        Operator("a", most=2, least=3)
+    with pytest.raises(ConfigurationError, match="3 to 2 slots"):
+        ScalableOperator("a", most=2, least=3)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.elysium.thresholds import Learning, _followed, learn
-from rheostat.errors import TopologyError
+from rheostat.elastic.elysium.thresholds import QLearning, _followed, learn
+from rheostat.errors import ConfigurationError
 
 THRESHOLDS = (0.60, 0.65, 0.70, 0.75, 0.80, 0.85, 0.90)
 PAPER = dict(zip(THRESHOLDS, (0.53, 0.57, 0.62, 0.66, 0.71, 0.65, 0.43), strict=True))
@@ -18,7 +18,7 @@ PAPER = dict(zip(THRESHOLDS, (0.53, 0.57, 0.62, 0.66, 0.71, 0.65, 0.43), strict=
 @given(st.integers(0, 6), st.integers(0, 1000))
 def test_it_finds_the_knee_wherever_it_is(knee: int, seed: int) -> None:
     best = THRESHOLDS[knee]
-    found = learn(THRESHOLDS, lambda t, _: 0.08 + 3 * max(0.0, t - best), Learning(seed=seed))
+    found = learn(THRESHOLDS, lambda t, _: 0.08 + 3 * max(0.0, t - best), QLearning(seed=seed))
     assert found.best == best
     np.testing.assert_allclose(found.rewards[: knee + 1], np.array(THRESHOLDS[: knee + 1]) - 0.08)
 
@@ -26,7 +26,7 @@ def test_it_finds_the_knee_wherever_it_is(knee: int, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_it_finds_the_papers_threshold_through_noise(seed: int) -> None:
     noise = np.random.default_rng(seed).normal(0.0, 0.05, 600)
-    found = learn(THRESHOLDS, lambda t, step: t - PAPER[t] + float(noise[step]), Learning(seed=seed))
+    found = learn(THRESHOLDS, lambda t, step: t - PAPER[t] + float(noise[step]), QLearning(seed=seed))
     assert found.best == 0.80
     np.testing.assert_allclose(found.rewards, list(PAPER.values()), atol=0.06)
     assert found.visits.sum() == 600
@@ -46,7 +46,7 @@ def test_of_two_thresholds_that_lead_to_each_other_the_better_one_is_taken(state
 
 def test_values_converge_to_those_of_the_bellman_equation() -> None:
     # Two states, rewards 0 and 1 on arrival: staying in the better one is worth 1 + d + d^2 + ... = 1 / (1 - d).
-    found = learn((0.0, 1.0), lambda t, _: 0.0, Learning(steps=20_000, discount=0.5, exploration=1.0))
+    found = learn((0.0, 1.0), lambda t, _: 0.0, QLearning(steps=20_000, discount=0.5, exploration=1.0))
     down, stay, up = 0, 1, 2
     assert found.values[1, stay] == pytest.approx(2.0, rel=0.02)
     assert found.values[0, up] == pytest.approx(2.0, rel=0.02)
@@ -55,10 +55,10 @@ def test_values_converge_to_those_of_the_bellman_equation() -> None:
 
 
 def test_what_it_learns_follows_from_the_seed() -> None:
-    first, again = (learn(THRESHOLDS, lambda t, s: (s % 3) * t / 9, Learning(steps=50, seed=7)) for _ in range(2))
+    first, again = (learn(THRESHOLDS, lambda t, s: (s % 3) * t / 9, QLearning(steps=50, seed=7)) for _ in range(2))
     np.testing.assert_array_equal(first.values, again.values)
 
 
 def test_a_single_threshold_is_no_choice() -> None:
-    with pytest.raises(TopologyError, match="at least two"):
+    with pytest.raises(ConfigurationError, match="at least two"):
         learn((0.5,), lambda t, _: 0.0)

@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rheostat.elastic.loop.loop import Control, RequestError, carry_out, notify_failed, notify_slot_failed, turn
-from rheostat.elastic.loop.treatment import Waits
+from rheostat.elastic.loop.loop import (
+    Control,
+    PolicyLoop,
+    RequestError,
+    carry_out,
+    notify_failed,
+    notify_slot_failed,
+    turn,
+)
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Proposal, Revision
-from rheostat.elastic.model.policy import Pause
+from rheostat.elastic.model.policy import Pause, Waits
 
 SHARDS = 4
 
@@ -39,6 +46,8 @@ class Scripted:
     waits: Waits = Waits(rest=0.0, calm=0.0)
     name: str = "scripted"
     pause: Pause = Pause.NONE
+    on_spark: bool = False
+    ahead: bool = False
     asked: list[int] = field(default_factory=list)
 
     def begin(self, plan: Plan) -> int:
@@ -53,7 +62,7 @@ class Scripted:
 
 
 def observed(time: float) -> Observation:
-    return Observation(time, 1.0, {}, np.array([4, 4]), 0.0)
+    return Observation(time=time, seconds=1.0, operators={}, cores=np.array([4, 4]), external=0.0)
 
 
 def routings(request: Plan | None) -> dict[str, list[int]] | None:
@@ -199,6 +208,89 @@ def test_what_somebody_else_changed_meanwhile_is_kept() -> None:
     theirs: dict[str, Any] = {**PLAN.operators, "a": part(0, 0, 1, 0)}
     second = turn(first.control, observed(2.0), Plan(theirs, 2))
     assert routings(second.request) == {"a": [0, 1, 1, 0], "b": [0, 0, 1, 1]}
+
+
+# What people ask for
+
+
+def request(operator: str, plan: OperatorPlan = ELSEWHERE, hot: str = "") -> Revision:
+    return Revision(operator, plan, Action.BALANCE, ("asked for",), urgent=True, asked="reassign", hot=hot)
+
+
+def test_a_request_is_carried_out_like_what_the_policy_wants_and_before_it() -> None:
+    policy = Scripted([Proposal((revision("a"), revision("b")))])
+    found = turn(Control.start(policy, PLAN), observed(1.0), PLAN, [request("a")])
+    assert routings(found.request) == {"a": [1, 1, 1, 1], "b": [0, 1, 1, 1]}
+    assert [(r.operator, r.asked) for r in found.accepted] == [("a", "reassign"), ("b", "")]
+    assert [str(r) for r in found.refused] == ["a: what somebody asked for comes first"]
+
+
+def test_a_request_that_changes_nothing_is_refused_and_still_comes_before_the_policy() -> None:
+    policy = Scripted([Proposal((revision("a"),))])
+    found = turn(Control.start(policy, PLAN), observed(1.0), PLAN, [request("a", HERE)])
+    assert found.request is None
+    assert [str(r) for r in found.refused] == ["a: the plan is so already", "a: what somebody asked for comes first"]
+
+
+def test_a_request_does_not_rest() -> None:
+    policy = Scripted([Proposal((revision("a"),)), Proposal()], waits=Waits(rest=60.0, calm=60.0))
+    first = turn(Control.start(policy, PLAN), observed(1.0), PLAN)
+    assert first.request is not None
+    second = turn(first.control, observed(2.0), first.request, [request("a")])
+    assert [r.asked for r in second.accepted] == ["reassign"]
+
+
+def test_a_request_waits_for_nothing_but_a_change_in_progress() -> None:
+    policy = Scripted([Proposal((revision("a"),)), Proposal()])
+    first = turn(Control.start(policy, PLAN), observed(1.0), PLAN)
+    second = turn(first.control, observed(2.0), PLAN, [request("a")])  # the first is not observed yet
+    assert [str(r) for r in second.refused] == ["a: balance is in progress"]
+
+
+def test_the_policy_sees_operators_that_were_asked_to_change_as_they_are_going_to_be() -> None:
+    plans: list[Plan] = []
+
+    class Looking(Scripted):
+        def decide(self, history: int, plan: Plan) -> Proposal:
+            plans.append(plan)
+            return Proposal()
+
+    turn(Control.start(Looking([]), PLAN), observed(1.0), PLAN, [request("a")])
+    assert plans[0].operators["a"].routing.tolist() == [1, 1, 1, 1]
+    turn(Control.start(Looking([]), PLAN), observed(1.0), PLAN, [request("a"), request("b")])
+    assert len(plans) == 1  # nothing is left to decide
+
+
+def test_all_of_what_belongs_together_gives_way_to_a_request_with_its_nodes() -> None:
+    policy = Scripted([Proposal((revision("a"), revision("b")), nodes=5, together=True)])
+    found = turn(Control.start(policy, PLAN), observed(1.0), PLAN, [request("a")])
+    assert found.request is not None
+    assert (routings(found.request), found.request.nodes) == ({"a": [1, 1, 1, 1], "b": [0, 0, 1, 1]}, 2)
+
+
+def test_what_is_too_hot_is_told_whether_or_not_anything_changes() -> None:
+    says = Proposal((Revision("b", HERE, Action.NOTHING, (), hot="shard 3"),))
+    found = turn(Control.start(Scripted([says]), PLAN), observed(1.0), PLAN, [request("a", HERE, "shard 0")])
+    assert found.hot == {"a": "shard 0", "b": "shard 3"}
+    assert found.request is None
+
+
+def test_requests_of_operators_that_nobody_knows_are_passed_over() -> None:
+    found = turn(Control.start(Scripted([Proposal()]), PLAN), observed(1.0), PLAN, [request("c")])
+    assert (found.request, found.refused) == (None, ())
+
+
+def test_a_policy_at_work_takes_requests_from_its_inbox_once() -> None:
+    cluster = Cluster()
+    loop = PolicyLoop(Scripted([Proposal()]), PLAN, cluster)
+    loads = {"a": np.array([4.0, 1.0, 1.0, 1.0]), "b": np.ones(4)}
+    loop.inbox.rescale(1, "b")
+    loop.inbox.rebalance(1.2, "a")
+    found = loop.turn(observed(1.0), cluster.plan, loads)
+    assert [(r.operator, r.asked) for r in found.accepted] == [("b", "rescale"), ("a", "rebalance")]
+    assert routings(cluster.plan) == {"a": [0, 1, 1, 1], "b": [0, 0, 0, 0]}
+    assert loop.turn(observed(2.0), cluster.plan, loads).request is None
+    assert "balance is observed" in loop.control.treatments["a"].notes[-1]
 
 
 # Failures

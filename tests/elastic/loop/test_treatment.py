@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.loop import treatment as module
-from rheostat.elastic.loop.treatment import Treatment, Waits, failed, propose, slot_failed
+from rheostat.elastic.loop.treatment import Treatment, failed, propose, slot_failed
 from rheostat.elastic.model.plan import Action, OperatorPlan, Revision
+from rheostat.elastic.model.policy import Waits
 from rheostat.elastic.streamswitch.diagnose import diagnose, moved
 from rheostat.elastic.streamswitch.diagnosis import Limits
 from rheostat.elastic.streamswitch.examine import Examination, advance, readings
 from rheostat.elastic.streamswitch.readings import Metrics
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 Routing = tuple[int, ...]
 START: Routing = (0, 0, 1)
@@ -179,7 +180,7 @@ def test_a_new_slot_that_fails_takes_its_proposal_with_it() -> None:
 
 @pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": float("inf")}, {"attempts": 0}, {"rest": 20, "calm": 10}])
 def test_waits_without_a_limit_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(TopologyError):
+    with pytest.raises(ConfigurationError):
         Waits(**wrong)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rheostat.elastic.model.observation import STOPPED, Observation
 from rheostat.elastic.model.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 
 def plan(routing: list[int], nodes: list[int]) -> OperatorPlan:
@@ -33,7 +33,7 @@ def test_an_even_plan_is_even(shards: int, slots: int, nodes: int, first: int) -
 
 @pytest.mark.parametrize(("shards", "slots", "nodes"), [(4, 5, 1), (4, 0, 1), (0, 0, 1), (4, 2, 0)])
 def test_a_slot_without_shards_or_node_is_refused(shards: int, slots: int, nodes: int) -> None:
-    with pytest.raises(TopologyError, match="a slot needs a shard and a node"):
+    with pytest.raises(ConfigurationError, match="slots must be between 1 and shards"):
         OperatorPlan.even(shards, slots, nodes)
 
 
@@ -73,7 +73,7 @@ def test_another_routing_node_or_slot_is_another_plan(other: OperatorPlan) -> No
     ],
 )
 def test_a_plan_that_drops_a_shard_or_invents_a_node_is_refused(wrong: OperatorPlan, message: str) -> None:
-    with pytest.raises(TopologyError, match=message):
+    with pytest.raises(ConfigurationError, match=message):
         wrong.check(shards=2, nodes=2)
 
 
@@ -102,7 +102,7 @@ def test_what_changes_something() -> None:
 
 
 def observed(external: float, wanted: float) -> Observation:
-    return Observation(1.0, 1.0, {}, np.array([4, 0, 2]), external, wanted)
+    return Observation(time=1.0, seconds=1.0, operators={}, cores=np.array([4, 0, 2]), external=external, wanted=wanted)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from rheostat.elastic.posg import CostSketch, Estimates, FullKnowledge, Greedy, 
 from rheostat.elastic.posg.exchanges import evened
 from rheostat.elastic.posg.hashing import Items
 from rheostat.elastic.posg.sketch import Costs
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 QUICK = settings(deadline=None, max_examples=60)
 
@@ -233,11 +233,11 @@ def test_shared_estimates_are_those_of_all_slots_together() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(TopologyError, match="one slot or more"):
+    with pytest.raises(ConfigurationError, match="one slot or more"):
         RoundRobin(0)
-    with pytest.raises(TopologyError, match="one slot or more"):
+    with pytest.raises(ConfigurationError, match="one slot or more"):
         FullKnowledge.start(0, lambda items: np.zeros((len(items), 1)))
-    with pytest.raises(TopologyError, match="costs of 2 items and 3 slots"):
+    with pytest.raises(ConfigurationError, match="costs of 2 items and 3 slots"):
         FullKnowledge.start(3, lambda items: np.zeros((len(items), 2))).assign([1, 2])
-    with pytest.raises(TopologyError, match="one slot or more"):
+    with pytest.raises(ConfigurationError, match="one slot or more"):
         Estimates.of([])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.posg.hashing import column, items_of, multipliers
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 QUICK = settings(deadline=None, max_examples=60)
 
@@ -55,10 +55,10 @@ def test_two_items_collide_as_rarely_as_by_chance(pair: tuple[int, int]) -> None
 
 @pytest.mark.parametrize("bad", [[0.5], ["a"], [[1]], 3])
 def test_items_are_whole_numbers_in_a_row(bad: object) -> None:
-    with pytest.raises(TopologyError, match="whole numbers"):
+    with pytest.raises(ConfigurationError, match="whole numbers"):
         items_of(bad)  # type: ignore[arg-type]
 
 
 def test_a_seed_out_of_range_is_refused() -> None:
-    with pytest.raises(TopologyError, match="seed"):
+    with pytest.raises(ConfigurationError, match="seed"):
         multipliers(-1, 2)

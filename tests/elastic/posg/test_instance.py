@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rheostat.elastic.posg import CostSketch, Instance, Learning, SketchReport, SyncReply, SyncRequest
 from rheostat.elastic.posg.instance import relative_error
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 QUICK = settings(deadline=None, max_examples=60)
 
@@ -118,11 +118,11 @@ def test_a_reply_is_the_difference_to_what_was_worked() -> None:
     request = SyncRequest(slot=1, epoch=7, estimate=4.0)
     assert state.asked(request) == SyncReply(slot=1, epoch=7, difference=1.0)
     assert state.asked(request, now=9.0) == SyncReply(slot=1, epoch=7, difference=5.0)  # 4 seconds idle
-    with pytest.raises(TopologyError, match="slot 1 was handed a request for slot 0"):
+    with pytest.raises(ConfigurationError, match="slot 1 was handed a request for slot 0"):
         state.asked(SyncRequest(slot=0, epoch=7, estimate=4.0))
 
 
 @pytest.mark.parametrize(("window", "tolerance"), [(0, 0.05), (4, -0.1), (4, float("nan"))])
 def test_what_makes_no_sense_is_refused(window: int, tolerance: float) -> None:
-    with pytest.raises(TopologyError, match="window"):
+    with pytest.raises(ConfigurationError, match="window"):
         slot(window, tolerance)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.posg import CostSketch, Greedy, LptGrouping, Phase, Posg, RoundRobin, SketchReport, SyncReply
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 QUICK = settings(deadline=None, max_examples=60)
 
@@ -210,16 +210,16 @@ def test_what_no_sketch_has_costs_what_is_said() -> None:
             state = Posg(1, longest_first=longest_first, unseen=unseen).receive(SketchReport(0, 1, wide), now=0.0)
             assert state.work is not None
             assert [state.work.estimates.cost(0, item) for item in (0, 1, 7)] == [3.0, 1.0, cost]
-    with pytest.raises(TopologyError, match="unseen=-1"):
+    with pytest.raises(ConfigurationError, match="unseen=-1"):
         wide.cells(-1.0)
 
 
 def test_what_makes_no_sense_is_refused() -> None:
     wrong: list[dict[str, Any]] = [{"slots": 0}, {"slots": 1, "reply_limit": 0.0}, {"slots": 1, "resync": -1}]
     for options in (*wrong, {"slots": 1, "report_limit": math.nan}):
-        with pytest.raises(TopologyError, match="scheduler needs"):
+        with pytest.raises(ConfigurationError, match="scheduler needs"):
             Posg(**options)
-    with pytest.raises(TopologyError, match="no slot 2 among 2"):
+    with pytest.raises(ConfigurationError, match="no slot 2 among 2"):
         Posg(2).receive(report(2), now=0.0)
-    with pytest.raises(TopologyError, match="difference of nan"):
+    with pytest.raises(ConfigurationError, match="difference of nan"):
         replied(waiting(), 0, math.nan)

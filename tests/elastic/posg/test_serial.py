@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.posg import CostSketch, from_bytes, to_bytes
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 QUICK = settings(deadline=None, max_examples=60)
 
@@ -55,19 +55,19 @@ def test_the_layout_stays() -> None:
 def test_a_changed_byte_is_noticed(position: int, change: int) -> None:
     data = bytearray(to_bytes(SKETCH))
     data[position] ^= change
-    with pytest.raises(TopologyError, match="sketch"):
+    with pytest.raises(ConfigurationError, match="sketch"):
         from_bytes(bytes(data))
 
 
 @QUICK
 @given(st.integers(0, len(to_bytes(SKETCH)) - 1))
 def test_a_cut_is_noticed(length: int) -> None:
-    with pytest.raises(TopologyError, match="sketch"):
+    with pytest.raises(ConfigurationError, match="sketch"):
         from_bytes(to_bytes(SKETCH)[:length])
 
 
 def test_a_newer_format_says_so() -> None:
     data = bytearray(to_bytes(SKETCH))
     struct.pack_into("<H", data, 4, 2)
-    with pytest.raises(TopologyError, match="newer Rheostat"):
+    with pytest.raises(ConfigurationError, match="newer Rheostat"):
         from_bytes(bytes(data))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.posg import CostSketch, shape_for
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 QUICK = settings(deadline=None, max_examples=60)
 
@@ -117,23 +117,23 @@ def test_shapes_of_the_paper() -> None:
 
 @pytest.mark.parametrize("precision", [(0.0, 0.1), (0.1, 0.0), (0.1, 1.0), (float("nan"), 0.1), (float("inf"), 0.1)])
 def test_a_precision_that_means_nothing_is_refused(precision: tuple[float, float]) -> None:
-    with pytest.raises(TopologyError, match="epsilon"):
+    with pytest.raises(ConfigurationError, match="epsilon"):
         shape_for(*precision)
 
 
 @pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf")])
 def test_times_that_cannot_be_are_refused(cost: float) -> None:
-    with pytest.raises(TopologyError, match="finite and not negative"):
+    with pytest.raises(ConfigurationError, match="finite and not negative"):
         CostSketch.empty().updated([1, 2], [1.0, cost])
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(TopologyError, match="as many execution times"):
+    with pytest.raises(ConfigurationError, match="as many execution times"):
         CostSketch.empty().updated([1, 2], [1.0])
-    with pytest.raises(TopologyError, match="one row"):
+    with pytest.raises(ConfigurationError, match="one row"):
         CostSketch.empty(rows=0)
     for other in (CostSketch.empty(seed=1), CostSketch.empty(columns=55), CostSketch.empty(rows=3)):
-        with pytest.raises(TopologyError, match="cannot be merged"):
+        with pytest.raises(ConfigurationError, match="cannot be merged"):
             CostSketch.empty().merged([other])
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rheostat.arrays import Floats
 from rheostat.elastic.routing.balance import THRESHOLD, Assignment, balance, imbalance, rescale, slot_loads
 from rheostat.elastic.routing.table import even_routing
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 Case = tuple[tuple[int, ...], Floats, int]
 
@@ -214,7 +214,7 @@ def test_a_busy_shard_gets_a_slot_to_itself() -> None:
 
 @pytest.mark.parametrize("slots", [0, -1, 4])
 def test_slots_out_of_range_are_refused(slots: int) -> None:
-    with pytest.raises(TopologyError, match=f"slots={slots}: a component has between 1 and 3 slots"):
+    with pytest.raises(ConfigurationError, match=f"slots={slots}: a component has between 1 and 3 slots"):
         rescale((0, 1, 1), np.ones(3), slots)
 
 

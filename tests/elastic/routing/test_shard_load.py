@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.routing.shard_load import HALF_LIFE, ShardLoads
+from rheostat.elastic.model.smoothing import LOAD_HALF_LIFE as HALF_LIFE
+from rheostat.elastic.routing.shard_load import ShardLoads, dense
 
 EPOCHS = st.lists(st.dictionaries(st.integers(0, 7), st.floats(0, 1e6)), max_size=12)
 
@@ -17,7 +18,7 @@ EPOCHS = st.lists(st.dictionaries(st.integers(0, 7), st.floats(0, 1e6)), max_siz
 def after(epochs: list[dict[int, float]], shards: int = 8) -> ShardLoads:
     loads = ShardLoads.none(shards)
     for measured in epochs:
-        loads = loads.with_epoch(measured)
+        loads = loads.with_epoch(dense(measured, shards))
     return loads
 
 
@@ -28,10 +29,10 @@ def test_the_first_epoch_counts_in_full() -> None:
 def test_a_measurement_counts_half_after_its_half_life() -> None:
     loads = after([{0: 8.0}])
     for _ in range(int(HALF_LIFE)):
-        loads = loads.with_epoch({})
+        loads = loads.with_epoch(np.zeros(8))
     assert loads.seconds[0] == pytest.approx(4)
     for _ in range(int(HALF_LIFE) * 10):
-        loads = loads.with_epoch({})
+        loads = loads.with_epoch(np.zeros(8))
     assert loads.seconds[0] == pytest.approx(4 / 2**10)
 
 
@@ -65,11 +66,11 @@ def test_a_checkpoint_remembers_loads_to_three_digits(epochs: list[dict[int, flo
 
 def test_remembered_loads_fade_like_measured_ones() -> None:
     again = ShardLoads.of(4, [(1, 2.0)])
-    assert again.with_epoch({}).seconds[1] == pytest.approx(after([{1: 2.0}, {}], 4).seconds[1])
-    assert ShardLoads.of(4, []).with_epoch({0: 3.0}).seconds[0] == 3.0
+    assert again.with_epoch(np.zeros(4)).seconds[1] == pytest.approx(after([{1: 2.0}, {}], 4).seconds[1])
+    assert ShardLoads.of(4, []).with_epoch(dense({0: 3.0}, 4)).seconds[0] == 3.0
 
 
 def test_loads_are_values() -> None:
     loads = after([{0: 1.0}])
-    loads.with_epoch({0: 99.0})
+    loads.with_epoch(dense({0: 99.0}, 8))
     assert loads.seconds[0] == 1.0

@@ -18,7 +18,7 @@ from rheostat.elastic.routing.table import (
     shard_sql,
     shards_of,
 )
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 HASHES = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=50)
 
@@ -73,16 +73,18 @@ def test_owned_marks_the_shards_of_a_slot() -> None:
 
 @pytest.mark.parametrize("shards", [0, -1, MAX_SHARDS + 1])
 def test_shard_counts_out_of_range_are_refused(shards: int) -> None:
-    with pytest.raises(TopologyError, match=f"shards={shards}: a checkpoint has between 1 and {MAX_SHARDS} shards"):
+    with pytest.raises(
+        ConfigurationError, match=f"shards={shards}: a checkpoint has between 1 and {MAX_SHARDS} shards"
+    ):
         check_shards(shards)
 
 
 @pytest.mark.parametrize("slots", [0, -1, 9])
 def test_slot_counts_out_of_range_are_refused(slots: int) -> None:
     message = f"slots={slots}: a component has between 1 and 8 slots"
-    with pytest.raises(TopologyError, match=message):
+    with pytest.raises(ConfigurationError, match=message):
         check_slots(slots, 8)
-    with pytest.raises(TopologyError, match=message):
+    with pytest.raises(ConfigurationError, match=message):
         even_routing(8, slots)
 
 

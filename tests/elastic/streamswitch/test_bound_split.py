@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.streamswitch.bound_split import adjusted, split_bound
+from rheostat.elastic.streamswitch.path_bounds import adjusted, split_bound
 from rheostat.errors import TopologyError
 
 # Whole numbers, so that sums are exact.

@@ -15,20 +15,12 @@ from hypothesis import strategies as st
 from rheostat.elastic.loop.hysteresis import WORTHWHILE
 from rheostat.elastic.model.plan import Action
 from rheostat.elastic.model.queueing import mm1_sojourn
-from rheostat.elastic.streamswitch.diagnose import (
-    best_merge,
-    best_move,
-    best_prefix,
-    diagnose,
-    health,
-    lowest,
-    projected_latency,
-    slot_arrivals,
-    strain,
-)
+from rheostat.elastic.streamswitch.diagnose import diagnose
 from rheostat.elastic.streamswitch.diagnosis import Diagnosis, Health, Limits
 from rheostat.elastic.streamswitch.examine import Examination, advance, readings
+from rheostat.elastic.streamswitch.health import health, projected_latency, slot_arrivals, strain
 from rheostat.elastic.streamswitch.readings import Metrics, Readings
+from rheostat.elastic.streamswitch.unit_strategies import best_merge, best_move, best_prefix, lowest
 from rheostat.errors import TopologyError
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.streamswitch.examine import MEMORY, Examination, advance, readings
-from rheostat.elastic.streamswitch.readings import Metrics, Rate, Readings
+from rheostat.elastic.streamswitch.readings import Metrics, Readings, ServiceRate
 from rheostat.errors import TopologyError
 
 NAN = float("nan")
@@ -154,7 +154,7 @@ def test_a_slot_that_comes_back_under_its_number_starts_anew() -> None:
 
 def test_useful_time_without_a_completion_counts_for_the_next_one() -> None:
     # A row that takes half a second, seen every tenth of one.
-    rate = Rate()
+    rate = ServiceRate()
     for done in (0, 0, 0, 0, 1):
         rate = rate.after(done, 0.1, True, 0.1)
     assert rate.mean == pytest.approx(2.0)

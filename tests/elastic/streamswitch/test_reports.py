@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rheostat.errors import CheckpointError
 from rheostat.spark.epoch.clocks import batch_time, with_clocks
-from rheostat.spark.stage.specs import PartReport, ResultFile, TableReport
+from rheostat.spark.stage.task_reports import PartReport, ResultFile, TableReport
 from rheostat.state.files import Folder
 from tests.state.builders import segment
 
@@ -68,16 +68,16 @@ def test_a_report_survives_a_way_through_json() -> None:
     full = PartReport(
         "by a",
         3,
-        1.25,
-        {
-            "t": TableReport(segment("s.arrow", 4, 10, 99), rows=7, partials=2, late=1, max_time=-5),
+        seconds=1.25,
+        tables={
+            "t": TableReport(segment=segment("s.arrow", 4, 10, 99), rows=7, partials=2, late=1, max_time=-5),
             "u": TableReport(),
         },
-        [ResultFile("w", "part-0.parquet", 9)],
-        {0: 0.5, 12: 0.25},
-        (12, "a='ü'", 0.5),
-        100,
-        40,
+        results=[ResultFile("w", "part-0.parquet", 9)],
+        shards={0: 0.5, 12: 0.25},
+        hottest=(12, "a='ü'", 0.5),
+        fetched=100,
+        migrated=40,
     )
     for report in (full, PartReport("global", 0)):
         line = report.to_json()

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from rheostat.elastic.baselines.drs import fewest_slots
 from rheostat.elastic.model.plan import Action
 from rheostat.elastic.model.queueing import mmk_sojourn
-from rheostat.elastic.streamswitch.diagnose import diagnose, problem, slot_health, slot_strains, strain
+from rheostat.elastic.streamswitch.diagnose import diagnose
 from rheostat.elastic.streamswitch.diagnosis import Limits
+from rheostat.elastic.streamswitch.health import problem, slot_health, slot_strains, strain
 from rheostat.elastic.streamswitch.readings import Readings
 from rheostat.errors import TopologyError
 from tests.elastic.streamswitch.plain_diagnose import Found, plainly_diagnosed

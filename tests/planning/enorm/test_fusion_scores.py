@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.enorm.jobs import fast_job, large_job
+from papers.enorm.testbed.random_jobs import fast_job, large_job
 from rheostat.planning.enorm.fusion import (
     fuse,
     fuse_baseline,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.enorm.jobs import large_job
+from papers.enorm.testbed.random_jobs import large_job
 from rheostat.errors import TopologyError
 from rheostat.planning.enorm.fusion import (
     FusedComponent,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.model.plan import OperatorPlan, Plan, Subspaces
-from rheostat.errors import RheostatError, TopologyError
+from rheostat.errors import ConfigurationError, RheostatError
 from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.workloads.arrivals import Constant
@@ -313,7 +313,7 @@ def bad(plan: OperatorPlan, **more: Any) -> Any:
     ],
 )
 def test_a_plan_to_begin_with_is_checked(make: Any) -> None:
-    with pytest.raises(TopologyError):
+    with pytest.raises(ConfigurationError):
         make()
 
 
@@ -323,16 +323,16 @@ def test_a_plan_to_begin_with_is_checked(make: Any) -> None:
 def test_a_plan_that_cannot_be_is_refused(plan: OperatorPlan) -> None:
     running = engine([], slots_of(0, 0), nodes=2)
     running.step()
-    with pytest.raises(TopologyError):
+    with pytest.raises(ConfigurationError):
         running.apply(Plan({"work": plan}, 2))
 
 
 def test_a_workload_with_other_shards_is_refused() -> None:
-    with pytest.raises(TopologyError, match="2 shards, but the workload has 3"):
+    with pytest.raises(ConfigurationError, match="2 shards, but the workload has 3"):
         Continuous(Job((Operator("work", 2, 0.01),)), Cluster(1, 1), Scripted([], 3), Plan({"work": slots_of(0, 0)}, 1))
 
 
 @pytest.mark.parametrize("timing", [(0.0, 1.0), (2.0, 1.0), (0.1, np.inf), (-1.0, 1.0)])
 def test_a_timing_that_makes_no_sense_is_refused(timing: tuple[float, float]) -> None:
-    with pytest.raises(TopologyError):
+    with pytest.raises(ConfigurationError):
         Timing(*timing)

@@ -12,11 +12,11 @@ from rheostat.elastic.model.plan import OperatorPlan, Plan, Subspaces
 from rheostat.elastic.model.policy import Pause
 from rheostat.elastic.policies import Elasticutor
 from rheostat.simulate.continuous.engine import Continuous, Interval
-from rheostat.simulate.continuous.moves import repartitioned
+from rheostat.simulate.continuous.shard_moves import repartitioned
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.simulation import Simulation
 from rheostat.simulate.trace import Trace
-from rheostat.workloads.arrivals import Curve
+from rheostat.workloads.arrivals import RateCurve
 from tests.simulate.scripted import done, engine, move, steps
 
 QUICK: dict[str, Any] = {"shard_sync": 0.002, "operator_sync": 0.15, "upstream": 2}
@@ -93,7 +93,7 @@ def test_slots_without_executors_are_executors_by_themselves_to_begin_with() -> 
 
 def growing(policy: Elasticutor) -> tuple[Trace, list[tuple[float, int, int]], Continuous]:
     """From two cores of work to seven, on nodes of four; time, executors and rows done of every interval."""
-    load = Curve(np.r_[np.linspace(1000.0, 3600.0, 20), np.full(40, 3600.0)], weights=[1.0] * 64)
+    load = RateCurve(np.r_[np.linspace(1000.0, 3600.0, 20), np.full(40, 3600.0)], weights=[1.0] * 64)
     job = Job((Operator("work", 64, 0.002, row_bytes=1000.0),))
     plan = Plan({"work": OperatorPlan.elastic(64, 1, 4, 16)}, 4)
     running = Continuous(

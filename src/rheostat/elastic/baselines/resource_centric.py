@@ -7,26 +7,29 @@ in Elasticutor; each change stops the operator and everything upstream of it (El
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from rheostat.arrays import Ints
 from rheostat.elastic.elasticutor.allocation import Allocation, allocate
-from rheostat.elastic.elasticutor.balance_executors import EVEN, THRESHOLD, level
+from rheostat.elastic.elasticutor.balance_executors import balance_executors
 from rheostat.elastic.elasticutor.rates import Rates, usual
-from rheostat.elastic.elasticutor.shard_rates import WEIGHT
 from rheostat.elastic.loop.evacuation import evacuate
 from rheostat.elastic.loop.hysteresis import BUSY, stays
-from rheostat.elastic.loop.treatment import Waits
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision
-from rheostat.elastic.model.policy import Pause
+from rheostat.elastic.model.policy import Pause, Waits
 from rheostat.elastic.model.queueing import offered_load
+from rheostat.elastic.model.smoothing import CALM_RATE_WEIGHT, RATE_WEIGHT
+from rheostat.elastic.routing.balance import EVEN, THRESHOLD
 
 
 @dataclass(frozen=True)
 class ResourceCentric:
     """Operator-level repartitioning with a global stop.
+
+    Runs in the simulator; it is not connected to Spark yet.
 
     Attributes:
         bound: seconds that E[T] may reach: T_max.
@@ -41,15 +44,18 @@ class ResourceCentric:
     threshold: float = THRESHOLD
     even: float = EVEN
     steady: float = 1.1
-    weight: float = 0.25
+    weight: float = CALM_RATE_WEIGHT
     name: str = "resource-centric"
     pause: Pause = Pause.OPERATOR
     waits: Waits = Waits(rest=0.0, calm=0.0, limit=60.0)
 
+    on_spark: ClassVar[bool] = False
+    ahead: ClassVar[bool] = False
+
     @classmethod
     def published(cls, bound: float = 0.02) -> ResourceCentric:
-        """As the paper compares with it: what is measured and when it acts are as in Elasticutor (section 5)."""
-        return cls(bound=bound, even=THRESHOLD, steady=1.0, weight=WEIGHT, name="resource-centric-published")
+        """As published: it measures and acts as Elasticutor does (section 5)."""
+        return cls(bound=bound, even=THRESHOLD, steady=1.0, weight=RATE_WEIGHT, name="resource-centric-published")
 
     def begin(self, plan: Plan) -> Rates:
         """Nothing measured yet."""
@@ -77,7 +83,7 @@ class ResourceCentric:
             owners = np.where(nodes >= 0, 0, -1)
             routing = plan.operators[name].routing
             together, even = np.zeros(len(work), dtype=np.int64), min(self.even, self.threshold)
-            routing = level(routing, work, together, owners, self.threshold, even)
+            routing = balance_executors(routing, work, together, owners, self.threshold, even)
             revised = OperatorPlan(routing, nodes)
             if not revised.same(part):
                 moved = int((routing != part.routing).sum())
@@ -96,7 +102,7 @@ class ResourceCentric:
         service = usual(np.array([history.operators[name].service for name in plan.operators]))
         found = allocate(demand, service, total, self.bound, history.external)
         have = np.array([p.slots for p in plan.operators.values()])
-        if stays(found, have, offered_load(demand, service), total, BUSY, self.steady):
+        if stays(found.cores, found.met, have, offered_load(demand, service), total, BUSY, self.steady):
             return found, have
         shards = np.array([len(p.routing) for p in plan.operators.values()])
         wanted = np.minimum(np.maximum(found.cores, 1), shards)
@@ -110,7 +116,7 @@ class ResourceCentric:
 
 
 def _shrunk(plan: OperatorPlan, count: int, used: Ints) -> Ints:
-    """Nodes of the slots, without those at the end that are too many; ``used`` is kept up to date."""
+    """Nodes of the slots after the last ones were dropped; ``used`` is kept up to date."""
     nodes = plan.nodes.copy()
     gone = plan.used[max(count, 1) :]
     np.subtract.at(used, nodes[gone], 1)
@@ -119,7 +125,7 @@ def _shrunk(plan: OperatorPlan, count: int, used: Ints) -> Ints:
 
 
 def _grown(nodes: Ints, count: int, before: Ints, cores: Ints, used: Ints) -> Ints:
-    """With new slots where cores are free, and numbers that no slot had before; ``used`` is kept up to date."""
+    """Nodes of the slots with new ones where cores are free, under unused numbers; ``used`` is kept up to date."""
     for _ in range(count - int(np.count_nonzero(nodes >= 0))):
         room = cores - used
         node = int(room.argmax())

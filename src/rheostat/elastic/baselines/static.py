@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from rheostat.elastic.loop.treatment import Waits
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import STAY, Plan, Proposal
-from rheostat.elastic.model.policy import Pause
+from rheostat.elastic.model.policy import Pause, Waits
 
 
 @dataclass(frozen=True)
 class Static:
     """Leaves the plan as it is (Elasticutor section 2.2, the static approach).
+
+    Runs on Spark, where it is what ``start`` does without a policy, and in the simulator.
 
     >>> Static().decide(None, Plan({}, 1)).changes
     False
@@ -21,6 +23,9 @@ class Static:
     name: str = "static"
     pause: Pause = Pause.NONE
     waits: Waits = Waits()
+
+    on_spark: ClassVar[bool] = True
+    ahead: ClassVar[bool] = False
 
     def begin(self, plan: Plan) -> None:
         """Nothing is remembered."""

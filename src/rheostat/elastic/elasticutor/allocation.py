@@ -39,7 +39,7 @@ class Allocation:
     Attributes:
         cores: how many each executor gets.
         response: E[T] in seconds; infinite if some executor cannot keep up.
-        met: whether that is within the bound.
+        met: True if that is within the bound.
         stable: how many cores it takes until every executor keeps up.
         sustained: the share of the arrivals that every executor can keep up with; 1 if all do.
         overloaded: the executors that cannot keep up.
@@ -172,7 +172,7 @@ def _response(offered: Floats, cores: Ints, visits: float) -> float:
 
 
 def _grow(offered: Floats, least: Ints, most: int, inside: float) -> tuple[Ints, bool]:
-    """Which executors get a further core until no more than ``inside`` rows are inside, and whether that was reached.
+    """Which executors get a further core until no more than ``inside`` rows are inside, and True if that was reached.
 
     Rows inside are E[T] times a constant, so what lowers one lowers the other.
     """
@@ -221,7 +221,7 @@ def _largest(
 ) -> tuple[Ints, bool]:
     """How many of each executor's gains are among the largest, at most ``most``, until they add up to ``enough``.
 
-    Looks a few gains ahead for everybody, then further ahead only for those whose last gain would still be taken.
+    Looks a few gains ahead for all executors, then further ahead only for those whose last gain would still be taken.
     Of equal gains, those of the first executors are taken.
 
     Returns:

@@ -1,8 +1,8 @@
 """Shards over the slots of many executors at once, by Elasticutor's balancing (section 3.1), compiled.
 
-The same rule as ``balancing.balance``, for an operator whose executors each own a part of the key space: within each,
-shards of slots that are gone go to the least loaded slot, heaviest first; then one shard after the other moves from the
-most to the least loaded slot, the one that lowers the imbalance most, until the largest load is within the threshold.
+The rule is that of ``rheostat.elastic.routing.balance``, whose two functions are compiled here, for an operator whose
+executors each own a part of the key space. Within each, shards of slots that are gone go to the least loaded slot,
+heaviest first; then shards move from the most to the least loaded slot until the largest load is within the threshold.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 
 from rheostat.arrays import Floats, Ints
+from rheostat.elastic.routing import balance
+from rheostat.elastic.routing.balance import EVEN, THRESHOLD
 from rheostat.jit import compiled
 
-THRESHOLD = 1.2
-"""Largest over mean load of an executor's slots that counts as balanced: the paper's value."""
-
-EVEN = 1.05
-"""How even slots are made once they are not balanced, so that the next change is some time off; in the paper 1.2."""
+_even_out, _adopt = compiled(balance.even_out), compiled(balance.adopt)
 
 
-def level(
+def balance_executors(
     routing: Ints,
     loads: Floats,
     executors: Ints,
@@ -35,8 +33,9 @@ def level(
 
     Args:
         routing: the slot of every shard so far.
-        loads: work of every shard; what is no number counts as none.
-        executors: the executor of every shard; ``owners``, of every slot, -1 for numbers that no slot has.
+        loads: work of every shard; what is not a finite number counts as 0.
+        executors: the executor of every shard.
+        owners: the executor of every slot; -1 for numbers that no slot has.
         threshold: an executor whose slots are that even is left alone.
         even: how even the slots are made of one that is not.
         nodes: the node of every slot, also of those that are gone; all on one node if not given.
@@ -44,7 +43,7 @@ def level(
             paper has no such rule: 1 moves shards wherever it is best.
 
     >>> loads, executors, owners = np.array([3.0, 2.0, 2.0, 1.0]), np.array([0, 0, 0, 1]), np.array([0, 1, 0])
-    >>> level(np.array([0, 0, 0, 1]), loads, executors, owners).tolist()
+    >>> balance_executors(np.array([0, 0, 0, 1]), loads, executors, owners).tolist()
     [2, 0, 0, 1]
     """
     work = np.where(np.isfinite(loads), np.clip(loads, 0.0, 1e15), 0.0)
@@ -55,12 +54,12 @@ def level(
     first_slot = np.searchsorted(owners[slots], np.arange(count + 1))
     places = np.zeros(len(owners), dtype=np.int64) if nodes is None else nodes.astype(np.int64)
     slots_of = (slots, first_slot, owners.astype(np.int64), places)
-    _level(result, work, shards, first_shard, *slots_of, threshold, even, nearby)
+    _each_executor(result, work, shards, first_shard, *slots_of, threshold, even, nearby)
     return result
 
 
 @compiled
-def _level(
+def _each_executor(
     routing: Any,
     loads: Any,
     shards: Any,
@@ -73,93 +72,33 @@ def _level(
     even: float,
     nearby: float,
 ) -> None:
-    totals = np.zeros(len(owners))
-    for e in range(len(first_shard) - 1):
-        mine = shards[first_shard[e] : first_shard[e + 1]]
-        places = slots[first_slot[e] : first_slot[e + 1]]
+    place_of = np.full(len(owners), -1)  # the place of a slot among those of its executor
+    for executor in range(len(first_shard) - 1):
+        mine = shards[first_shard[executor] : first_shard[executor + 1]]
+        places = slots[first_slot[executor] : first_slot[executor + 1]]
         if len(mine) == 0 or len(places) == 0:
             continue
-        whole, lost = 0.0, 0
-        for shard in mine:
-            whole += loads[shard]
-            at = routing[shard]
-            if 0 <= at < len(owners) and owners[at] == e:
-                totals[at] += loads[shard]
+        place_of[places] = np.arange(len(places))
+        work, where = loads[mine], np.full(len(mine), -1)
+        totals, whole, lost = np.zeros(len(places)), 0.0, 0
+        for i, shard in enumerate(mine):
+            whole += work[i]
+            slot = routing[shard]
+            if 0 <= slot < len(owners) and owners[slot] == executor:
+                where[i] = place_of[slot]
+                totals[where[i]] += work[i]
             else:
                 lost += 1
-        mean = whole / len(places)
-        if lost:
-            _adopt(routing, loads, owners, nodes, totals, mine, places, lost, e, nearby * mean)
-        if mean <= 0.0 or totals[_extreme(totals, places, 1.0, nodes, -1)] <= threshold * mean:
-            continue
-        for _ in range(2 * len(mine)):
-            most = _extreme(totals, places, 1.0, nodes, -1)
-            if totals[most] <= even * mean:
-                break
-            least = _extreme(totals, places, -1.0, nodes, -1)
-            best, worst = _best(routing, loads, totals, mine, most, least)
-            if nearby > 1.0 and nodes[least] != nodes[most]:
-                close = _extreme(totals, places, -1.0, nodes, nodes[most])
-                other, after = _best(routing, loads, totals, mine, most, close)
-                if other >= 0 and after <= nearby * worst:
-                    best, least = other, close
-            if best < 0:
-                break
-            routing[best] = least
-            totals[most] -= loads[best]
-            totals[least] += loads[best]
-
-
-@compiled
-def _extreme(totals: Any, places: Any, sign: float, nodes: Any, node: int) -> int:
-    """The slot with most load (sign 1) or least (-1): of all, or of those on a node."""
-    found = -1
-    for place in places:
-        if (node < 0 or nodes[place] == node) and (found < 0 or sign * totals[place] > sign * totals[found]):
-            found = place
-    return int(found)
-
-
-@compiled
-def _best(routing: Any, loads: Any, totals: Any, mine: Any, most: int, least: int) -> tuple[int, float]:
-    """The shard of the most loaded slot that is best moved to another, and the larger of both loads then."""
-    best, worst = -1, totals[most]
-    for shard in mine:
-        if routing[shard] == most and loads[shard] > 0.0:
-            after = max(totals[most] - loads[shard], totals[least] + loads[shard])
-            if after < worst:
-                best, worst = shard, after
-    return int(best), float(worst)
-
-
-@compiled
-def _adopt(
-    routing: Any,
-    loads: Any,
-    owners: Any,
-    nodes: Any,
-    totals: Any,
-    mine: Any,
-    places: Any,
-    lost: int,
-    executor: int,
-    enough: float,
-) -> None:
-    """Shards whose slot is gone go to the least loaded slot, heaviest first; on their node if that has room."""
-    orphans = np.empty(lost, dtype=np.int64)
-    n = 0
-    for shard in mine:
-        at = routing[shard]
-        if not (0 <= at < len(owners) and owners[at] == executor):
-            orphans[n] = shard
-            n += 1
-    for i in np.argsort(-loads[orphans]):
-        shard = orphans[i]
-        at = routing[shard]
-        least = _extreme(totals, places, -1.0, nodes, -1)
-        if 0 <= at < len(nodes) and nodes[at] >= 0:
-            close = _extreme(totals, places, -1.0, nodes, nodes[at])
-            if close >= 0 and totals[close] + loads[shard] <= enough:
-                least = close
-        routing[shard] = least
-        totals[least] += loads[shard]
+        mean, here = whole / len(places), nodes[places]
+        if lost > 0:
+            orphans = np.flatnonzero(where < 0)
+            orphans = orphans[np.argsort(-work[orphans])]
+            origins = np.full(len(orphans), -1)
+            for i, orphan in enumerate(orphans):
+                slot = routing[mine[orphan]]
+                if 0 <= slot < len(nodes):
+                    origins[i] = nodes[slot]
+            _adopt(where, work, totals, here, orphans, origins, nearby * mean)
+        if mean > 0.0 and totals.max() > threshold * mean:
+            _even_out(where, work, totals, here, even * mean, 0.0, nearby)
+        routing[mine] = places[where]

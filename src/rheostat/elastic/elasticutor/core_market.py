@@ -16,27 +16,39 @@ from rheostat.jit import compiled
 
 NOBODY = -1
 USED, FIRST, ROOMS, SPOTS = 0, 1, 2, 3
-"""Places in ``Market.sizes``: entries in use, the first offer that is not spent, nodes in ``rooms``, and ``spots``."""
+"""Places in ``CoreMarket.sizes``: entries in use, the first offer not spent, nodes in ``rooms``, and ``spots``."""
 
 
-class Market(NamedTuple):
+class CoreMarket(NamedTuple):
     """Everything that changes while cores change hands, and what is needed to find the cheapest at once.
 
     Attributes:
-        here: cores at home, by executor; ``total``, all of them.
+        homes: the node of every executor.
+        wanted: cores that every executor is to have.
+        state: bytes of state of every executor.
+        here: cores at home, by executor.
+        total: all cores, by executor.
         pool: cores of each node that go for nothing.
-        offered: how many remote cores each executor gives; ``lent``, how many at home are in the pool of its home.
+        offered: how many remote cores each executor gives.
+        lent: how many cores at home each executor has in the pool of its home.
         starts: where the entries of each executor begin; those of takers that are new come after all of these.
-        owners: the executor of each entry; ``nodes``, its node; ``cores``, how many.
-        offers: entries on offer, cheapest first; ``prices``, their prices.
-        by_node: places in ``offers``, node by node, cheapest first; ``cursors``, the first of each node that is not
-            spent; ``ends``, where each node's end.
-        donors: executors with offers, home by home; ``first_donors``, where each home's begin; ``donor_places``, the
-            place of each executor among them.
+        owners: the executor of each entry.
+        nodes: the node of each entry.
+        cores: how many cores each entry has.
+        offers: entries on offer, cheapest first.
+        prices: of the offers.
+        by_node: places in ``offers``, node by node, cheapest first.
+        cursors: the first offer of each node that is not spent.
+        ends: where the offers of each node end.
+        donors: executors with offers, home by home.
+        first_donors: where the donors of each home begin.
+        donor_places: the place of each executor among the donors.
         asked: what each donor asks for a core at home; infinite if it has none to give.
         trees: for every home a tree of its cheapest donors, twice as large as the number of donors.
         rooms: a heap of the nodes by pool, the largest first, as ``key_of`` writes them.
-        mine: the entry of the present taker on each node, and one; ``spots``, those of its entries worth a look.
+        mine: the entry of the present taker on each node, plus one.
+        spots: entries of the present taker that are worth a look.
+        sizes: how much of some arrays is in use: see ``USED`` and those after it.
     """
 
     homes: Ints
@@ -68,7 +80,7 @@ class Market(NamedTuple):
 
 
 @compiled
-def exchange(m: Market, takers: Ints, stays: npt.NDArray[np.bool_]) -> None:
+def exchange(m: CoreMarket, takers: Ints, stays: npt.NDArray[np.bool_]) -> None:
     """Give every taker in turn what it needs; those that stay try their homes first."""
     for k in range(len(m.donors)):
         _ask(m, m.donors[k])
@@ -87,7 +99,7 @@ def exchange(m: Market, takers: Ints, stays: npt.NDArray[np.bool_]) -> None:
 
 
 @compiled
-def _fill_at_home(m: Market, taker: int) -> None:
+def _fill_at_home(m: CoreMarket, taker: int) -> None:
     """Give a taker what it needs from others who have too many cores, some of them on its home."""
     home = m.homes[taker]
     first, count = m.first_donors[home], m.first_donors[home + 1] - m.first_donors[home]
@@ -107,7 +119,7 @@ def _fill_at_home(m: Market, taker: int) -> None:
 
 
 @compiled
-def _fill(m: Market, taker: int) -> None:
+def _fill(m: CoreMarket, taker: int) -> None:
     """Give a taker what it needs from anywhere.
 
     There is always something: no more is wanted than there are cores, so who has too few leaves some free or with
@@ -149,8 +161,8 @@ def _fill(m: Market, taker: int) -> None:
 
 
 @compiled
-def _option(m: Market, price: float, distance: int, node: int) -> tuple[float, int, int, int]:
-    """Bytes moved, distance, whether somebody has to give, and the node; nobody's, at any price, if it has nothing."""
+def _option(m: CoreMarket, price: float, distance: int, node: int) -> tuple[float, int, int, int]:
+    """Bytes moved, distance, 1 if an executor has to give a core, and the node; NOBODY if the node has nothing."""
     if m.pool[node] > 0:
         return price, distance, 0, node
     offer = _cheapest_on(m, node)
@@ -160,7 +172,7 @@ def _option(m: Market, price: float, distance: int, node: int) -> tuple[float, i
 
 
 @compiled
-def _cheapest_on(m: Market, node: int) -> int:
+def _cheapest_on(m: CoreMarket, node: int) -> int:
     """The cheapest offer on a node of an executor that still has a core there to give; those before it are spent."""
     while m.cursors[node] < m.ends[node]:
         offer = m.by_node[m.cursors[node]]
@@ -172,7 +184,7 @@ def _cheapest_on(m: Market, node: int) -> int:
 
 
 @compiled
-def _cheapest_node(m: Market) -> int:
+def _cheapest_node(m: CoreMarket) -> int:
     """The node of the cheapest offer of all."""
     while m.sizes[FIRST] < len(m.offers):
         entry = m.offers[m.sizes[FIRST]]
@@ -183,7 +195,7 @@ def _cheapest_node(m: Market) -> int:
 
 
 @compiled
-def _largest_pool(m: Market) -> int:
+def _largest_pool(m: CoreMarket) -> int:
     """The node with the largest pool. Pools only shrink: nodes that have become smaller sink when they come up."""
     while m.sizes[ROOMS] > 0:
         node = m.rooms[0] % len(m.pool)
@@ -199,7 +211,7 @@ def _largest_pool(m: Market) -> int:
 
 
 @compiled
-def _give(m: Market, entry: int, taker: int) -> None:
+def _give(m: CoreMarket, entry: int, taker: int) -> None:
     """Cores of an entry to a taker: what it needs, what its executor gives, or all there are."""
     donor = m.owners[entry]
     some = min(m.wanted[taker] - m.total[taker], m.offered[donor], m.cores[entry])
@@ -211,7 +223,7 @@ def _give(m: Market, entry: int, taker: int) -> None:
 
 
 @compiled
-def _take(m: Market, taker: int, node: int, some: int) -> None:
+def _take(m: CoreMarket, taker: int, node: int, some: int) -> None:
     m.total[taker] += some
     if node == m.homes[taker]:
         m.here[taker] += some
@@ -225,16 +237,16 @@ def _take(m: Market, taker: int, node: int, some: int) -> None:
 
 
 @compiled
-def _spot(m: Market, entry: int) -> None:
-    """The present taker has cores there."""
+def _spot(m: CoreMarket, entry: int) -> None:
+    """Note that the present taker has cores there."""
     m.mine[m.nodes[entry]] = entry + 1
     m.spots[m.sizes[SPOTS]] = entry
     m.sizes[SPOTS] += 1
 
 
 @compiled
-def _ask(m: Market, donor: int) -> None:
-    """What a donor asks for a core at home now, and who is the cheapest there.
+def _ask(m: CoreMarket, donor: int) -> None:
+    """Update what a donor asks for a core at home, and who is the cheapest there.
 
     A home's tree is an array: node 1 is the root, the children of node i are 2 i and 2 i + 1, and the last half are the
     donors themselves. Every node holds the cheapest donor below it, the first of several.
@@ -265,7 +277,7 @@ def key_of(pool: int, node: int, nodes: int) -> int:
 
 @compiled
 def sift(heap: Ints, size: int) -> None:
-    """Make a heap one again after its first element, the smallest, was replaced by a larger one."""
+    """Restore a heap after its first element, the smallest, was replaced by a larger one."""
     value, at = heap[0], 0
     while 2 * at + 1 < size:
         child = 2 * at + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.arrays import Flags, Floats, Ints
-from rheostat.elastic.elasticutor.core_market import USED, Market, exchange
+from rheostat.elastic.elasticutor.core_market import USED, CoreMarket, exchange
 from rheostat.elastic.elasticutor.cores import Cores, fill, sums
 
 
@@ -13,7 +13,8 @@ class Board:
     """The assignment while it changes: cores at home by executor, and the remote ones as entries, executor by executor.
 
     Attributes:
-        here: cores at home, by executor; ``total``, all of them.
+        here: cores at home, by executor.
+        total: all cores, by executor.
         away: the remote ones.
         free: cores that nobody has, by node.
     """
@@ -99,7 +100,7 @@ class Board:
         self.total -= sums(away.executor, gone, len(self.total))
         self.away = Cores(away.executor, away.node, left).part(left > 0)
 
-    def _market(self, state: Floats, need: int) -> Market:
+    def _market(self, state: Floats, need: int) -> CoreMarket:
         """Offers by price, by node and by home. Works on the board's own arrays, and has room for as many new entries
         as there are cores needed."""
         nodes, size, away = len(self.free), len(self.homes), self.away
@@ -127,7 +128,7 @@ class Board:
         trees = np.repeat(first, 2)
         trees[first + count + np.arange(len(donors))] = np.arange(len(donors))
         with_pool = np.flatnonzero(self.pool)
-        return Market(
+        return CoreMarket(
             homes=self.homes,
             wanted=self.wanted,
             state=state,

@@ -16,6 +16,11 @@ from rheostat.jit import compiled
 class Cores:
     """Who has how many cores where: the paper's matrix X without its zeros, one entry per executor and node.
 
+    Attributes:
+        executor: of every entry.
+        node: of every entry.
+        cores: how many, of every entry.
+
     >>> cores = Cores.of([(0, 3, 2), (1, 3, 1), (0, 4, 1)])
     >>> cores.by_executor(2).tolist(), cores.by_node(5).tolist()
     ([3, 1], [0, 0, 0, 3, 1])
@@ -110,12 +115,12 @@ def sums(groups: Ints, amounts: Ints, size: int) -> Ints:
 
 
 def whole(values: npt.ArrayLike, least: int = 0) -> Ints:
-    """Whole numbers from whatever was measured; nobody has or wants a million cores in one place."""
+    """Whole numbers from whatever was measured, limited to what a node could possibly have."""
     return np.clip(np.nan_to_num(np.asarray(values, dtype=np.float64), nan=least), least, 1e6).astype(np.int64)
 
 
 def clean(values: npt.ArrayLike) -> Floats:
-    """Sizes and rates that can be added up: nothing instead of what is no number."""
+    """Sizes and rates that can be added up: NaN and infinite values count as 0."""
     return np.clip(np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0), 0.0, 1e18)
 
 

@@ -22,7 +22,7 @@ _SLACK = 2.0
 
 
 def usual_wait(overhead: float, bound: float) -> float:
-    """Seconds of rows that may wait for the next epoch and are no backlog: an epoch as the bound allows it, twice.
+    """Seconds of rows that may wait for the next epoch without being a backlog: two epochs as long as the bound allows.
 
     Whoever gave cores back as soon as rates allow it, while a long epoch is still being worked off, would keep epochs
     long.
@@ -44,7 +44,8 @@ def allocate_epochs(
     """The fewest cores that keep mean latency within the bound, or the best use of too few.
 
     Args:
-        arrivals: rows per second that reach each executor; ``services``, that one core of each can process.
+        arrivals: rows per second that reach each executor.
+        services: rows per second that one core of each can process.
         cores: how many there are.
         bound: the largest mean latency wanted, in seconds.
         overhead: seconds that an epoch costs without any row.

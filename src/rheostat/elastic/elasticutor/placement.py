@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.arrays import Floats, Ints
-from rheostat.elastic.elasticutor.algorithm1 import reassigned
 from rheostat.elastic.elasticutor.allocation import Allocation, allocate, share
 from rheostat.elastic.elasticutor.core_market import settle
 from rheostat.elastic.elasticutor.core_trades import Board
 from rheostat.elastic.elasticutor.cores import Cores, clean, fill, migration, sums, whole
+from rheostat.elastic.elasticutor.printed_placement import reassigned
 
-THRESHOLD = 512 * 1024.0
+LOCALITY = 512 * 1024.0
 """Bytes per second and core above which an executor stays at home: the paper's value."""
 
 HORIZON = 30.0
@@ -51,15 +51,17 @@ class Executors:
 
 
 @dataclass(frozen=True)
-class Placement:
+class CorePlacement:
     """Where every executor's cores are, and what that costs.
 
     Attributes:
+        cores: of every executor, by node.
         homes: the node of every executor; another one only if the node it lived on has gone.
         missing: how many cores each executor wanted and did not get.
         threshold: the locality threshold, doubled until no executor with more bytes per second and core is remote.
         migrated: bytes of state that have to change their node.
         remote: bytes per second that will go between homes and cores on other nodes.
+        reason: in words and numbers.
     """
 
     cores: Cores
@@ -72,11 +74,16 @@ class Placement:
 
 
 @dataclass(frozen=True)
-class Decision:
-    """One round of scheduling: how many cores everyone gets, and where they are."""
+class Schedule:
+    """One round of scheduling: how many cores everyone gets, and where they are.
+
+    Attributes:
+        allocation: how many cores everyone gets.
+        placement: where they are.
+    """
 
     allocation: Allocation
-    placement: Placement
+    placement: CorePlacement
 
 
 def schedule(
@@ -85,9 +92,9 @@ def schedule(
     current: Cores,
     bound: float,
     external: float | None = None,
-    threshold: float = THRESHOLD,
+    threshold: float = LOCALITY,
     horizon: float = HORIZON,
-) -> Decision:
+) -> Schedule:
     """One scheduling decision: cores for every executor by the queueing model, then a place for each core.
 
     Args:
@@ -107,7 +114,7 @@ def schedule(
     available = whole(nodes)
     allocation = allocate(executors.arrivals, executors.services, int(available.sum()), bound, external)
     known = executors.homes, current, executors.state, executors.traffic
-    return Decision(allocation, place(allocation.cores, available, *known, threshold, horizon))
+    return Schedule(allocation, place(allocation.cores, available, *known, threshold, horizon))
 
 
 def place(
@@ -117,9 +124,9 @@ def place(
     current: Cores,
     state: npt.ArrayLike,
     traffic: npt.ArrayLike,
-    threshold: float = THRESHOLD,
+    threshold: float = LOCALITY,
     horizon: float = HORIZON,
-) -> Placement:
+) -> CorePlacement:
     """Algorithm 1: the wanted cores for every executor, with little state moved and busy executors at home.
 
     Algorithm 1 never looks again at executors that have remote cores and want no more, even if its problem forbids
@@ -151,9 +158,9 @@ def place_as_printed(
     current: Cores,
     state: npt.ArrayLike,
     traffic: npt.ArrayLike,
-    threshold: float = THRESHOLD,
-) -> Placement:
-    """Algorithm 1 with nothing added: who has remote cores keeps them, and the threshold is doubled for everybody.
+    threshold: float = LOCALITY,
+) -> CorePlacement:
+    """Algorithm 1 as printed: remote cores are kept, and the threshold is doubled for all executors.
 
     >>> old = Cores.of([(0, 0, 1), (0, 1, 2)])
     >>> place_as_printed([3], [4, 4], [0], old, state=[1e6], traffic=[12e6]).cores.entries()
@@ -177,7 +184,7 @@ def place_naively(
     current: Cores,
     state: npt.ArrayLike,
     traffic: npt.ArrayLike,
-) -> Placement:
+) -> CorePlacement:
     """The paper's naive-EC baseline (section 5.4): the same numbers of cores, wherever there are any.
 
     >>> place_naively([1, 1], [1, 1], [1, 0], Cores.of([]), [0, 0], [1e6, 1e6]).remote
@@ -200,7 +207,7 @@ def place_naively(
         np.r_[stay.node, free[: len(takers)]],
         np.r_[stay.cores, ones],
     )
-    return case.outcome(Cores.summed(*columns), THRESHOLD)
+    return case.outcome(Cores.summed(*columns), LOCALITY)
 
 
 @dataclass(frozen=True)
@@ -208,8 +215,14 @@ class _Case:
     """What all placements begin with: numbers that can be trusted, and cores that still exist.
 
     Attributes:
-        asked: cores that each executor wants; ``goal``, those it can have.
-        kept: current cores that still exist; ``homes``, with new ones for those that are lost.
+        nodes: how many cores each node has.
+        asked: cores that each executor wants.
+        goal: cores that each executor can have.
+        kept: current cores that still exist.
+        homes: the node of every executor, a new one if its own has gone.
+        state: bytes of every executor.
+        traffic: bytes per second of every executor.
+        intensity: bytes per second and core of every executor.
     """
 
     nodes: Ints
@@ -232,7 +245,7 @@ class _Case:
         traffic: npt.ArrayLike,
         informed: bool = True,
     ) -> _Case:
-        """From what was given; unless it is informed, nothing is kept for its traffic."""
+        """From what was given; traffic decides which cores are kept only if ``informed``."""
         available, asked, known = whole(nodes), whole(wanted), whole(homes, -1)
         goal = asked if asked.sum() <= available.sum() else share(asked, int(available.sum()))
         flows = clean(traffic)
@@ -241,8 +254,8 @@ class _Case:
         where = _homes(known, available, kept, goal)
         return cls(available, asked, goal, kept, where, clean(state), flows, intensity)
 
-    def outcome(self, after: Cores, threshold: float) -> Placement:
-        """What comes of new cores."""
+    def outcome(self, after: Cores, threshold: float) -> CorePlacement:
+        """The placement with these cores, and its costs."""
         total = after.by_executor(len(self.asked))
         away = after.part(after.node != self.homes[after.executor])
         remote = away.by_executor(len(self.asked))
@@ -254,12 +267,12 @@ class _Case:
         reason = f"{moved:.3g} bytes of state move, {remote.sum()} cores are remote"
         if missing.any():
             reason += f"; {missing.sum()} cores are missing for {np.count_nonzero(missing)} executors"
-        return Placement(after, self.homes, missing, threshold, moved, float((each * remote).sum()), reason)
+        return CorePlacement(after, self.homes, missing, threshold, moved, float((each * remote).sum()), reason)
 
 
 def _limited(threshold: float) -> float:
-    """The threshold; without a lower limit, doubling it would never get anywhere."""
-    return THRESHOLD if math.isnan(threshold) else max(threshold, 1.0)
+    """The threshold, with a lower limit so that doubling it has an effect."""
+    return LOCALITY if math.isnan(threshold) else max(threshold, 1.0)
 
 
 def _kept(current: Cores, nodes: Ints, homes: Ints, intensity: Floats) -> Cores:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rheostat.arrays import Floats, Ints
-from rheostat.elastic.elasticutor.shard_rates import WEIGHT, Measured
+from rheostat.elastic.elasticutor.shard_rates import ShardRates
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan
+from rheostat.elastic.model.smoothing import RATE_WEIGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,13 +19,15 @@ class Rates:
     """What was measured of every operator, and the cores there are.
 
     Attributes:
+        operators: what was measured, by name.
+        cores: of every node; empty before the first observation.
         external: rows per second that would enter the topology without back-pressure.
         time: when the last interval ended whose end is known.
         round: when the round of splitting and merging executors began that is not done yet, and the executors of all
             shards then; None between rounds.
     """
 
-    operators: Mapping[str, Measured]
+    operators: Mapping[str, ShardRates]
     cores: Ints
     external: float = 0.0
     time: float = float("-inf")
@@ -32,16 +35,16 @@ class Rates:
 
     @property
     def due(self) -> bool:
-        """Whether executors are to be split and merged now."""
+        """True if executors are to be split and merged now."""
         return self.round is not None
 
     @classmethod
     def nothing(cls, plan: Plan) -> Rates:
         """Nothing measured yet."""
-        operators = {name: Measured.nothing(len(p.routing)) for name, p in plan.operators.items()}
+        operators = {name: ShardRates.nothing(len(p.routing)) for name, p in plan.operators.items()}
         return cls(operators, np.zeros(0, dtype=np.int64))
 
-    def after(self, observation: Observation, every: float = 0.0, weight: float = WEIGHT) -> Rates:
+    def after(self, observation: Observation, every: float = 0.0, weight: float = RATE_WEIGHT) -> Rates:
         """After one more interval.
 
         Args:
@@ -52,7 +55,8 @@ class Rates:
 
         >>> rates = Rates({}, np.zeros(0, dtype=np.int64))
         >>> for time in (599.9, 600.2, float("nan"), 659.9, 660.3):
-        ...     rates = rates.after(Observation(time, 0.3, {}, np.array([8]), 100.0), every=600.0)
+        ...     seen = Observation(time=time, seconds=0.3, operators={}, cores=np.array([8]), external=100.0)
+        ...     rates = rates.after(seen, every=600.0)
         ...     print(rates.due, end=" ")
         False True True True False
         """

@@ -9,21 +9,19 @@ import numpy as np
 from rheostat.arrays import Flags, Floats, Ints
 from rheostat.elastic.model.observation import OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan
-
-WEIGHT = 0.5
-"""Share of the newest interval in the means: half, so that a shift of keys is seen after one interval or two."""
+from rheostat.elastic.model.smoothing import RATE_WEIGHT, blend
 
 _SHIFT = 1.5
 """Times what chance explains, from which on a difference between two intervals is a shift."""
 
 _STOPPED = 3.0
-"""A stretch from which on an interval says little: its source was stopped for most of it."""
+"""Stretch above which an interval says little, since its source was stopped for most of it."""
 
 _CATCH_UP = 5.0
 """Seconds in which rows that wait are to be worked off, besides those that arrive."""
 
 _BEHIND = 3
-"""Intervals after which a counter that has gone back is believed: it started again, or what it was was wrong."""
+"""Intervals after which a counter that went back is believed: it started again, or had been wrong before."""
 
 _EXACT = 2.0**53
 """No counter is larger: beyond it, one row more makes no difference."""
@@ -33,14 +31,17 @@ _SHORTEST, _LONGEST = 1e-9, 1e9
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class ShardRates:
     """What is known of one operator, by shard.
 
     Attributes:
-        arrival: rows per second; ``backlog``, rows that wait.
+        arrival: rows per second.
+        backlog: rows that wait.
         service: rows per second of one core; NaN while no row was completed.
-        traffic: bytes per second in and out; ``state``, bytes.
-        arrived: counters when they were last there, and ``completed``.
+        traffic: bytes per second in and out.
+        state: bytes.
+        arrived: counters of arrived rows when they were last there.
+        completed: counters of completed rows when they were last there.
         intervals: how many intervals said anything.
         missed: seconds for which the counters of each shard have been missing; None if none has.
         behind: for how many intervals they have been lower than before; None if none has.
@@ -58,14 +59,14 @@ class Measured:
     behind: Ints | None = None
 
     @classmethod
-    def nothing(cls, shards: int) -> Measured:
+    def nothing(cls, shards: int) -> ShardRates:
         """Before anything was observed."""
         zeros = np.zeros(shards)
         return cls(zeros, zeros, np.nan, zeros, zeros, zeros, zeros)
 
     def after(
-        self, seen: OperatorObservation, seconds: float, stretch: float = 1.0, weight: float = WEIGHT
-    ) -> Measured:
+        self, seen: OperatorObservation, seconds: float, stretch: float = 1.0, weight: float = RATE_WEIGHT
+    ) -> ShardRates:
         """After one more interval. Counters that are missing or absurd leave their shard as it was.
 
         What comes after a gap is divided by the time since the counters were last there. Counters that have gone back
@@ -75,9 +76,10 @@ class Measured:
             stretch: how much more would have arrived without back-pressure. The more, the less is known of what: an
                 interval in which the source was stopped most of the time counts little.
 
-        >>> plan, zeros = OperatorPlan.even(2, 1), np.zeros(2)
-        >>> seen = OperatorObservation(plan, np.array([8.0, 2.0]), np.array([5.0, 1.0]), np.array([0.6]), *[zeros] * 3)
-        >>> found = Measured.nothing(2).after(seen, seconds=2.0)
+        >>> plan = OperatorPlan.even(2, 1)
+        >>> seen = OperatorObservation(
+        ...     plan=plan, arrived=np.array([8.0, 2.0]), completed=np.array([5.0, 1.0]), useful=np.array([0.6]))
+        >>> found = ShardRates.nothing(2).after(seen, seconds=2.0)
         >>> found.arrival.tolist(), found.backlog.tolist(), found.service
         ([4.0, 1.0], [3.0, 1.0], 10.0)
         """
@@ -97,17 +99,17 @@ class Measured:
             share = 1.0
         else:
             share = weight * min(1.0, (_STOPPED / max(stretch, 1.0)) ** 2)
-        arrival = (1 - share) * self.arrival + share * new
+        arrival = blend(self.arrival, new, share)
         arrived, completed = came, went
         if not whole:
             arrival = np.where(fine, arrival, self.arrival)
             arrived, completed = np.where(taken, came, self.arrived), np.where(taken, went, self.completed)
-        return Measured(
+        return ShardRates(
             arrival,
             np.clip(arrived - completed, 0.0, None),
             self._served(seen, done, fine, share),
-            (1 - share) * self.traffic + share * _finite(seen.traffic),
-            _finite(seen.state),
+            blend(self.traffic, _known(seen.traffic, self.traffic), share),
+            _known(seen.state, self.state),
             arrived,
             completed,
             self.intervals + int(whole or fine.any()),
@@ -116,7 +118,7 @@ class Measured:
         )
 
     def _gaps(self, came: Floats, went: Floats, fine: Flags, seconds: float) -> tuple[Floats, Ints | None, Flags]:
-        """For how long counters are missing or behind now, and which of them counting goes on from."""
+        """How long counters have been missing or behind, and which counters are accepted as they are now."""
         there = (came >= 0) & (went >= 0) & (came < _EXACT) & (went < _EXACT)
         before = np.zeros(len(fine), dtype=np.int64) if self.behind is None else self.behind
         behind = np.where(fine, 0, before + there)
@@ -137,7 +139,7 @@ class Measured:
         rows, time = float(done.sum()), float(useful.sum())
         if not (rows > 0 and time > 0 and rows / time < 1e12):
             return self.service
-        return rows / time if np.isnan(self.service) else (1 - share) * self.service + share * (rows / time)
+        return rows / time if np.isnan(self.service) else blend(self.service, rows / time, share)
 
     def demand(self, waiting: float = 0.0) -> Floats:
         """Rows per second that every shard needs served, so that what waits is worked off soon.
@@ -147,7 +149,7 @@ class Measured:
                 backlog.
 
         >>> one, zero = np.ones(1), np.zeros(1)
-        >>> known = Measured(100 * one, 600 * one, 1e3, zero, zero, zero, zero)
+        >>> known = ShardRates(100 * one, 600 * one, 1e3, zero, zero, zero, zero)
         >>> known.demand().tolist(), known.demand(waiting=4.0).tolist(), known.demand(waiting=9.0).tolist()
         ([220.0], [140.0], [100.0])
         """
@@ -158,12 +160,12 @@ class Measured:
         return self.demand(waiting) / (self.service if self.service > 0 else 1.0)
 
     def known(self, plan: OperatorPlan) -> bool:
-        """Whether there is anything to decide by."""
+        """True if there is anything to decide by."""
         return self.intervals > 0 and self.service > 0 and len(self.arrival) == len(plan.routing)
 
 
 def shifted(counts: Floats, before: Floats, intervals: float) -> bool:
-    """Whether rows come from other shards than before, by more than chance explains.
+    """True if rows come from other shards than before, by more than chance explains.
 
     Compares how rows spread over shards: half the sum of absolute differences, against what two samples of the same
     distribution have on average.
@@ -182,6 +184,11 @@ def shifted(counts: Floats, before: Floats, intervals: float) -> bool:
     old = before / total
     chance = np.sqrt(2 * old * (1 + 1 / max(intervals, 1.0)) / (np.pi * rows)).sum() / 2
     return bool(np.abs(counts / rows - old).sum() / 2 > _SHIFT * chance + 0.01)
+
+
+def _known(values: Floats, before: Floats) -> Floats:
+    """Values by shard as far as they are numbers; those of before if none were measured."""
+    return _finite(values) if len(values) == len(before) else before
 
 
 def _finite(values: Floats) -> Floats:

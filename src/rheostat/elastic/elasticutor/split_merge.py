@@ -1,8 +1,8 @@
 """Executors that have outgrown their node are split, idle ones merged: the hybrid that Elasticutor leaves for later.
 
 Elastic executors follow the load within milliseconds by taking and giving cores. In the long run that is not enough
-(section 4.2, end): an executor that needs more cores than its node has sends rows to remote cores for ever, and idle
-executors keep nodes from being freed. So once in a while, every ten minutes or so, shards change their executor.
+(section 4.2, end): an executor that needs more cores than its node has keeps sending rows to remote cores, and idle
+executors keep nodes from being freed. So every ten minutes shards may change their executor.
 
 Between the load above which an executor is split and the one below which it is merged there is a wide gap, and what
 comes out of either lies inside it. So no executor is split because it was merged, or the other way round.
@@ -34,12 +34,15 @@ _HELPS = 0.95
 
 
 @dataclass(frozen=True)
-class Split:
+class ExecutorSplit:
     """Shards of one executor that go to new ones.
 
     Attributes:
+        executor: that is split.
+        into: the new executors.
         moves: shard and new executor.
         loads: cores kept busy, before, and by the largest part after.
+        reason: in words and numbers.
     """
 
     executor: int
@@ -50,12 +53,15 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Merge:
+class ExecutorMerge:
     """An idle executor whose shards all go to another one.
 
     Attributes:
+        executor: that goes.
+        into: the executor that takes its shards.
         moves: shard and the executor that takes it.
         loads: cores kept busy by the executor that takes them, before and after.
+        reason: in words and numbers.
     """
 
     executor: int
@@ -71,12 +77,14 @@ class Reshaping:
 
     Attributes:
         routing: the executor of every shard afterwards.
+        splits: executors that are split.
+        merges: executors that go.
         stuck: executors that are too large for their node, but whose busiest shard alone is nearly all of it.
     """
 
     routing: tuple[int, ...]
-    splits: tuple[Split, ...]
-    merges: tuple[Merge, ...]
+    splits: tuple[ExecutorSplit, ...]
+    merges: tuple[ExecutorMerge, ...]
     stuck: tuple[int, ...]
 
 
@@ -151,16 +159,18 @@ def _described(
     found: npt.NDArray[np.int64],
     loads: Floats,
     room: float,
-) -> Split:
+) -> ExecutorSplit:
     whole, largest = float(loads.sum()), float(slot_loads(found, loads, len(names)).max())
     moves = tuple((int(s), int(names[part])) for s, part in zip(shards, found, strict=True) if part)
     reason = f"executor {executor} keeps {whole:.3g} cores busy, its node has {room:g}: "
     reason += f"in {len(names)} parts, the largest with {largest:.3g}"
-    return Split(executor, tuple(names[1:].tolist()), moves, (whole, largest), reason)
+    return ExecutorSplit(executor, tuple(names[1:].tolist()), moves, (whole, largest), reason)
 
 
-def _merges(where: npt.NDArray[np.int64], idle: list[int], used: Floats, middle: Floats, most: int) -> list[Merge]:
-    """Idle executors, least busy first, go together as long as they fill no more than half a node or so.
+def _merges(
+    where: npt.NDArray[np.int64], idle: list[int], used: Floats, middle: Floats, most: int
+) -> list[ExecutorMerge]:
+    """Merge idle executors, least busy first, as long as the result fills no more than about half a node.
 
     The busiest of them takes the shards of the others, since it is likely to have most state.
     """
@@ -183,12 +193,12 @@ def _merges(where: npt.NDArray[np.int64], idle: list[int], used: Floats, middle:
             reason = (
                 f"executor {executor} keeps {used[executor]:.3g} cores busy: with executor {into} it is {after:.3g}"
             )
-            merges.append(Merge(executor, into, moves, (load, after), reason))
+            merges.append(ExecutorMerge(executor, into, moves, (load, after), reason))
             load = after
     return merges
 
 
 def _clean(loads: npt.ArrayLike) -> Floats:
-    """Values that can be added up: nothing instead of what is no number, or below zero."""
+    """Values that can be added up: NaN, infinite and negative values count as 0."""
     values = np.asarray(loads, dtype=np.float64)
     return np.where(np.isfinite(values), np.clip(values, 0.0, 1e12), 0.0)

@@ -12,7 +12,7 @@ from rheostat.elastic.model.plan import OperatorPlan, Subspaces
 
 
 def subspaces_of(plan: OperatorPlan) -> Subspaces:
-    """Who owns which keys; every slot by itself if nothing is said."""
+    """Who owns which keys; without executors in the plan, every slot owns its own."""
     if plan.subspaces is not None:
         return plan.subspaces
     owners = np.where(plan.nodes >= 0, np.arange(len(plan.nodes)), -1)
@@ -20,7 +20,7 @@ def subspaces_of(plan: OperatorPlan) -> Subspaces:
 
 
 def living(owned: Subspaces) -> Subspaces:
-    """Without executors that have no shard: the others are numbered anew, and slots of those that go have no owner.
+    """Drop executors without shards: the others are renumbered, and slots of dropped ones have no owner.
 
     >>> found = living(Subspaces(np.array([0, 2, 2]), np.array([0, 1, 2, -1]), np.array([5, 6, 7])))
     >>> found.executors.tolist(), found.owners.tolist(), found.homes.tolist()
@@ -37,7 +37,7 @@ def living(owned: Subspaces) -> Subspaces:
 def fitted(
     subspaces: Mapping[str, Subspaces], work: Mapping[str, Floats], cores: int
 ) -> tuple[dict[str, Subspaces], tuple[str, ...]]:
-    """As many executors as there are cores at most: an executor without a core could not process its rows.
+    """Merge executors until there are no more than cores: one without a core could not process its rows.
 
     The operator that has most executors merges the two with least work, again and again. The busier one takes shards
     and slots of the other. All operators have executors that live, and there are no more operators than cores.
@@ -67,7 +67,7 @@ def fitted(
 
 
 def _merged(owned: Subspaces, work: Floats, count: int) -> Subspaces:
-    """So many executors, by merging the two with least work one time after the other."""
+    """Merge the two executors with least work again and again until ``count`` are left."""
     size = len(owned.homes)
     loads = np.bincount(owned.executors, weights=work, minlength=size)
     heap = [(load, executor) for executor, load in enumerate(loads.tolist())]

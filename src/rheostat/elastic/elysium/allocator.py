@@ -1,8 +1,8 @@
 """Which slot runs on which node.
 
-``RoundRobin`` deals slots out like Storm's even scheduler, which the paper asks when it tries a number of nodes
-(section 4): operator after operator, one slot to each node in turn. ``Balanced`` is the smart placement of the paper's
-future work (section 7): the heaviest slot first, always to the node with the least to do.
+``RoundRobinAllocator`` deals slots out like Storm's even scheduler, which the paper asks when it tries a number of
+nodes (section 4): operator after operator, one slot to each node in turn. ``BalancedAllocator`` is the smart placement
+of the paper's future work (section 7): the heaviest slot first, always to the node with the least to do.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ import numpy as np
 
 from rheostat.arrays import Ints
 from rheostat.elastic.elysium.configuration import Config, Parallelism
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 Weights = Mapping[str, Mapping[str, float]]
 """What one slot of an operator is expected to use, by topology and operator."""
 
 
 @dataclass(frozen=True, eq=False)
-class Allocation:
+class NodeSlots:
     """How many slots of every operator run on every node.
 
     Attributes:
+        nodes: how many there are.
         counts: by topology: operators (in the order of the parallelism) x nodes.
     """
 
@@ -43,19 +44,19 @@ class Allocation:
 class Allocator(Protocol):
     """Decides which slot runs on which node."""
 
-    def allocate(self, parallelism: Parallelism, nodes: int, weights: Weights) -> Allocation:
+    def allocate(self, parallelism: Parallelism, nodes: int, weights: Weights) -> NodeSlots:
         """All slots, on so many nodes."""
 
 
 @dataclass(frozen=True)
-class RoundRobin:
+class RoundRobinAllocator:
     """One slot to each node in turn; a topology goes on where the one before it ended.
 
-    >>> RoundRobin().allocate({"t": {"a": 3, "b": 2}}, 2, {}).counts["t"].tolist()
+    >>> RoundRobinAllocator().allocate({"t": {"a": 3, "b": 2}}, 2, {}).counts["t"].tolist()
     [[2, 1], [1, 1]]
     """
 
-    def allocate(self, parallelism: Parallelism, nodes: int, weights: Weights) -> Allocation:  # noqa: ARG002
+    def allocate(self, parallelism: Parallelism, nodes: int, weights: Weights) -> NodeSlots:  # noqa: ARG002
         """The weights do not matter."""
         _check(nodes)
         counts, first = {}, 0
@@ -66,19 +67,19 @@ class RoundRobin:
                 table[row, (first + np.arange(slots % nodes)) % nodes] += 1
                 first = (first + slots) % nodes
             counts[topology] = table
-        return Allocation(nodes, counts)
+        return NodeSlots(nodes, counts)
 
 
 @dataclass(frozen=True)
-class Balanced:
+class BalancedAllocator:
     """The heaviest slot first, to the node that has the least to do so far.
 
     >>> weights = {"t": {"light": 1.0, "heavy": 2.0}}
-    >>> Balanced().allocate({"t": {"light": 2, "heavy": 1}}, 2, weights).counts["t"].tolist()
+    >>> BalancedAllocator().allocate({"t": {"light": 2, "heavy": 1}}, 2, weights).counts["t"].tolist()
     [[0, 2], [1, 0]]
     """
 
-    def allocate(self, parallelism: Parallelism, nodes: int, weights: Weights) -> Allocation:
+    def allocate(self, parallelism: Parallelism, nodes: int, weights: Weights) -> NodeSlots:
         """Slots of operators without a weight count as equal and light."""
         _check(nodes)
         counts = {t: np.zeros((len(operators), nodes), dtype=np.int64) for t, operators in parallelism.items()}
@@ -93,14 +94,14 @@ class Balanced:
             load, held, node = heapq.heappop(heap)
             counts[topology][row, node] += 1
             heapq.heappush(heap, (load + weight, held + 1, node))
-        return Allocation(nodes, counts)
+        return NodeSlots(nodes, counts)
 
 
-def allocated(config: Config, allocator: Allocator, weights: Weights) -> Allocation:
+def allocated(config: Config, allocator: Allocator, weights: Weights) -> NodeSlots:
     """The slots of a configuration on its nodes, where topologies may have nodes of their own.
 
     >>> apart = Config({"t": {"a": 2}, "u": {"b": 1}}, nodes=2, own={"t": 1, "u": 1})
-    >>> {t: c.tolist() for t, c in allocated(apart, RoundRobin(), {}).counts.items()}
+    >>> {t: c.tolist() for t, c in allocated(apart, RoundRobinAllocator(), {}).counts.items()}
     {'t': [[2, 0]], 'u': [[0, 1]]}
     """
     if config.own is None:
@@ -111,9 +112,9 @@ def allocated(config: Config, allocator: Allocator, weights: Weights) -> Allocat
         counts[topology] = np.zeros((len(alone), config.nodes), dtype=np.int64)
         counts[topology][:, first : first + own] = alone
         first += own
-    return Allocation(config.nodes, counts)
+    return NodeSlots(config.nodes, counts)
 
 
 def _check(nodes: int) -> None:
     if nodes < 1:
-        raise TopologyError(f"slots cannot be allocated to {nodes} nodes: at least 1 is needed")
+        raise ConfigurationError(f"slots cannot be allocated to {nodes} nodes: at least 1 is needed")

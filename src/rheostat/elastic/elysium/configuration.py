@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 Parallelism = Mapping[str, Mapping[str, int]]
 """Slots by topology and operator."""
@@ -16,8 +16,12 @@ class Thresholds:
     """From where on a slot or a node is in stress or idle, as shares of a core or a node (section 5.1).
 
     Attributes:
+        core_min: below it a slot is idle.
+        core_max: above it a slot is in stress.
+        cpu_max: above it a node is in stress.
         cpu_min: below it a node is idle. The paper prints no value and its Algorithm 1 needs none; joint scaling does.
-        memory_max: and ``bandwidth_max``, for the two resources that the paper leaves to future work.
+        memory_max: above it a node's memory is in stress; the paper leaves memory to future work.
+        bandwidth_max: above it a node's network is in stress; the paper leaves it to future work.
     """
 
     core_min: float = 0.25
@@ -29,7 +33,7 @@ class Thresholds:
 
     def __post_init__(self) -> None:
         if not (0 <= self.core_min < self.core_max and 0 <= self.cpu_min < self.cpu_max):
-            raise TopologyError(
+            raise ConfigurationError(
                 f"thresholds must be in order: core {self.core_min} < {self.core_max}, cpu {self.cpu_min} < "
                 f"{self.cpu_max}"
             )
@@ -40,6 +44,7 @@ class NodeType:
     """What every node of the cluster has; the defaults are the paper's machines.
 
     Attributes:
+        cores: how many.
         hertz: of one core.
         memory: bytes, or None where memory is not to be looked at.
         bandwidth: bytes per second in each direction, or None.
@@ -61,6 +66,8 @@ class Config:
     """A configuration: the parallelism of every operator, and how many nodes there are.
 
     Attributes:
+        parallelism: slots by topology and operator.
+        nodes: how many there are.
         own: nodes by topology where every topology has nodes of its own; ``nodes`` is then their sum.
 
     >>> Config({"t": {"a": 2, "b": 1}}, nodes=2).slots
@@ -78,12 +85,13 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Decision:
-    """A configuration, and why.
+class ChosenConfig:
+    """A configuration that was decided on, and why.
 
     Attributes:
+        config: slots and nodes.
         loads: rows per second that it was chosen for, by topology.
-        feasible: whether nothing is expected to be in stress; if not, it is the best there is within the bounds.
+        feasible: True if nothing is expected to be in stress; if not, it is the best there is within the bounds.
         reasons: in words and numbers.
     """
 

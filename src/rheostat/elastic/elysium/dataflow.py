@@ -7,12 +7,18 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from rheostat.elastic.elysium.profiles.samples import INPUT, Stream
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 
 @dataclass(frozen=True)
-class Operator:
-    """An operator that may have between ``least`` and ``most`` slots."""
+class ScalableOperator:
+    """An operator that may have between ``least`` and ``most`` slots.
+
+    Attributes:
+        name: unique in its topology.
+        most: slots at most.
+        least: slots at least.
+    """
 
     name: str
     most: int = 4
@@ -20,7 +26,7 @@ class Operator:
 
     def __post_init__(self) -> None:
         if not 1 <= self.least <= self.most:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"operator {self.name!r} may have {self.least} to {self.most} slots: the bounds must be in order and "
                 "at least 1"
             )
@@ -35,23 +41,23 @@ class Dataflow:
         streams: pairs of names, at most one stream for each pair.
         order: names with every operator behind all that feed it.
 
-    >>> words = Dataflow("words", (Operator("split"), Operator("count")), (("split", "count"),))
+    >>> words = Dataflow("words", (ScalableOperator("split"), ScalableOperator("count")), (("split", "count"),))
     >>> words.sources, words.order
     (('split',), ('split', 'count'))
     """
 
     name: str
-    operators: tuple[Operator, ...]
+    operators: tuple[ScalableOperator, ...]
     streams: tuple[Stream, ...]
     order: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         names = [operator.name for operator in self.operators]
         if not names or len(set(names)) < len(names) or INPUT in names:
-            raise TopologyError(f"topology {self.name!r} needs operators, each with a name of its own: {names}")
+            raise ConfigurationError(f"topology {self.name!r} needs operators, each with a name of its own: {names}")
         unknown = {name for stream in self.streams for name in stream} - set(names)
         if unknown or len(set(self.streams)) < len(self.streams):
-            raise TopologyError(
+            raise ConfigurationError(
                 f"the streams of topology {self.name!r} must differ and join its operators; unknown: {sorted(unknown)}"
             )
         before: dict[str, list[str]] = {name: [] for name in names}
@@ -60,7 +66,7 @@ class Dataflow:
         try:
             order = tuple(TopologicalSorter(before).static_order())
         except CycleError as error:
-            raise TopologyError(f"the streams of topology {self.name!r} form a circle: {error.args[1]}") from error
+            raise ConfigurationError(f"the streams of topology {self.name!r} form a circle: {error.args[1]}") from error
         object.__setattr__(self, "order", order)
 
     @property
@@ -74,7 +80,7 @@ class Dataflow:
 
         Several sources share the load equally unless ``selectivity`` has their shares, under ``(INPUT, source)``.
 
-        >>> chain = Dataflow("t", (Operator("a"), Operator("b")), (("a", "b"),))
+        >>> chain = Dataflow("t", (ScalableOperator("a"), ScalableOperator("b")), (("a", "b"),))
         >>> chain.rates(10.0, {("a", "b"): 2.5})
         {'a': 10.0, 'b': 25.0}
         """
@@ -92,7 +98,7 @@ class Dataflow:
         try:
             return known[upstream, downstream]
         except KeyError as error:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"the selectivity of the stream from {upstream!r} to {downstream!r} of topology {self.name!r} is not "
                 "known: record its traffic first"
             ) from error

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rheostat.arrays import Floats, Ints
-from rheostat.elastic.elysium.allocator import Allocation, Weights
+from rheostat.elastic.elysium.allocator import NodeSlots, Weights
 from rheostat.elastic.elysium.configuration import NodeType, Parallelism
 from rheostat.elastic.elysium.dataflow import Dataflow
 from rheostat.elastic.elysium.forecasts.series import Forecast, Series
 from rheostat.elastic.elysium.profiles.profile import Profile
 from rheostat.elastic.elysium.profiles.samples import INPUT, Stream
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 Loads = Mapping[str, float]
 """Rows per second into every topology."""
@@ -30,6 +30,8 @@ class Profiles:
     """What was learned about one topology: the paper's application description parameters.
 
     Attributes:
+        dataflow: operators and streams.
+        selectivity: rows sent per row received, by stream.
         cpu: cycles per second of one slot as a function of its input rate, by operator.
         memory: bytes of one slot, the same way.
         row_bytes: bytes per row, by stream; ``(INPUT, source)`` for the rows that come from outside.
@@ -46,11 +48,13 @@ class Profiles:
     def __post_init__(self) -> None:
         missing = [o.name for o in self.dataflow.operators if o.name not in self.cpu]
         if missing:
-            raise TopologyError(f"topology {self.dataflow.name!r} has no CPU profile for {missing}: record it first")
+            raise ConfigurationError(
+                f"topology {self.dataflow.name!r} has no CPU profile for {missing}: record it first"
+            )
         streams = {*self.dataflow.streams, *((INPUT, source) for source in self.dataflow.sources)}
         unknown = sorted({*self.selectivity, *self.row_bytes} - streams)
         if unknown:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"topology {self.dataflow.name!r} has no streams {unknown}, for which there is a selectivity or a size "
                 f"of rows; it has {sorted(streams)}"
             )
@@ -61,6 +65,7 @@ class Estimator:
     """Estimates for all topologies that share a cluster.
 
     Attributes:
+        topologies: what was learned, by topology.
         overhead: cycles per second of a node as a function of what its slots use together.
         node: what every node has.
     """
@@ -89,7 +94,7 @@ class Estimator:
             for rates in (self.input_rates(topology, loads[topology]),)
         }
 
-    def node_cpus(self, allocation: Allocation, slot_cpus: Weights) -> Floats:
+    def node_cpus(self, allocation: NodeSlots, slot_cpus: Weights) -> Floats:
         """Share of its CPU that every node uses: that of its slots, and the overhead that the profile knows."""
         used = np.zeros(allocation.nodes)
         for topology, counts in allocation.counts.items():
@@ -100,10 +105,10 @@ class Estimator:
         """The highest input load that is expected within the horizon."""
         forecast = self._of(topology).forecast
         if forecast is None:
-            raise TopologyError(f"topology {topology!r} has no profile of its input load: fit a forecaster first")
+            raise ConfigurationError(f"topology {topology!r} has no profile of its input load: fit a forecaster first")
         return float(forecast.peaks(history, np.array([len(history)]))[0])
 
-    def node_memory(self, allocation: Allocation, loads: Loads) -> Floats | None:
+    def node_memory(self, allocation: NodeSlots, loads: Loads) -> Floats | None:
         """Share of its memory that every node uses; None where it is not known.
 
         Topologies without a load count as nothing.
@@ -121,7 +126,7 @@ class Estimator:
                     used += on_node * float(profile(np.array([rates[operator.name] / on_node.sum()]))[0])
         return used / self.node.memory
 
-    def node_bandwidth(self, allocation: Allocation, loads: Loads) -> Floats | None:
+    def node_bandwidth(self, allocation: NodeSlots, loads: Loads) -> Floats | None:
         """Share of its bandwidth that every node uses in the busier direction; None where it is not known.
 
         Slots are fed evenly, so of a stream from A to B a node sends its share of A's rows to all slots of B, of which
@@ -150,7 +155,7 @@ class Estimator:
         try:
             return self.topologies[topology]
         except KeyError as error:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"topology {topology!r} has no profiles; there are some for {sorted(self.topologies)}"
             ) from error
 

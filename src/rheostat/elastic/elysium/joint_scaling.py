@@ -13,35 +13,69 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from rheostat.elastic.elysium.algorithm1 import Bounds
-from rheostat.elastic.elysium.configuration import Config, Decision, Thresholds
-from rheostat.elastic.elysium.dataflow import Dataflow, Operator
-from rheostat.elastic.elysium.policy import Observation
+from rheostat.elastic.elysium.allocator import allocated
+from rheostat.elastic.elysium.config_search import Bounds
+from rheostat.elastic.elysium.configuration import ChosenConfig, Config, Thresholds
+from rheostat.elastic.elysium.dataflow import Dataflow, ScalableOperator
+from rheostat.elastic.elysium.elysium import AT_ONCE
+from rheostat.elastic.elysium.load_history import LoadHistory
+from rheostat.elastic.elysium.plans import check_plan, config_of, measured_weights, proposal_of
+from rheostat.elastic.model.observation import Observation
+from rheostat.elastic.model.plan import Plan, Proposal
+from rheostat.elastic.model.policy import Pause, Waits
 
 
 @dataclass(frozen=True)
 class JointScaling:
     """One unit at a time, operators and nodes together.
 
+    Driven by the testbed of ``papers/elysium``; it is not connected to Spark yet.
+
     Attributes:
+        dataflows: by topology.
+        bounds: how many nodes there may be, thresholds, and how slots are placed.
         at_once: all operators that are in stress get a slot in the same assessment, and all idle ones give one up. The
             paper says that one unit is scaled at a time, which is taken literally otherwise: the operator that is most
             in stress, or else the idlest one.
 
-    >>> words = Dataflow("t", (Operator("split"), Operator("count")), (("split", "count"),))
-    >>> seen = Observation({}, {("t", "split"): (0.9,), ("t", "count"): (0.7,)}, (0.5,))
-    >>> JointScaling({"t": words}).decide(seen, Config({"t": {"split": 1, "count": 1}}, 1)).config
-    Config(parallelism={'t': {'split': 2, 'count': 1}}, nodes=2, own=None)
+    >>> from rheostat.elastic.elysium.plans import plan_of
+    >>> words = Dataflow("t", (ScalableOperator("split"), ScalableOperator("count")), (("split", "count"),))
+    >>> plan = plan_of(Config({"t": {"split": 1, "count": 1}}, 1), {"t": words})
+    >>> seen = LoadHistory({}, {("t", "split"): (0.9,), ("t", "count"): (0.7,)}, (0.5,))
+    >>> found = JointScaling({"t": words}).decide(seen, plan)
+    >>> [(r.operator, r.plan.nodes.tolist()) for r in found.revisions], found.nodes
+    ([('t/split', [0, 1])], 2)
     """
 
     dataflows: Mapping[str, Dataflow]
     bounds: Bounds = field(default_factory=Bounds)
     at_once: bool = False
+    name: str = "joint-scaling"
+    waits: Waits = AT_ONCE
 
-    def decide(self, seen: Observation, current: Config) -> Decision:
+    pause: ClassVar[Pause] = Pause.OPERATOR
+    on_spark: ClassVar[bool] = False
+    ahead: ClassVar[bool] = False
+
+    def begin(self, plan: Plan) -> LoadHistory:
+        """Nothing known."""
+        check_plan(plan, self.dataflows)
+        return LoadHistory()
+
+    def learn(self, history: LoadHistory, observation: Observation) -> LoadHistory:
+        """What was used in the last interval."""
+        return history.after(observation)
+
+    def decide(self, history: LoadHistory, plan: Plan) -> Proposal:
+        """Nothing, or one step."""
+        chosen = self.step_from(history, config_of(plan, self.bounds.apart))
+        weights = measured_weights(chosen.config, history.slot_cpu)
+        return proposal_of(chosen, plan, allocated(chosen.config, self.bounds.allocator, weights))
+
+    def step_from(self, seen: LoadHistory, current: Config) -> ChosenConfig:
         """The current configuration, or one that is a step away from it."""
-        loads = {topology: float(series.values[-1]) for topology, series in seen.loads.items() if len(series)}
         limits = self.bounds.thresholds
         steps = self._steps(seen, current)
         parallelism = {topology: dict(operators) for topology, operators in current.parallelism.items()}
@@ -55,38 +89,46 @@ class JointScaling:
         if nodes != current.nodes:
             reasons.append(f"{nodes} nodes instead of {current.nodes}")
         helpless = self._helpless(seen, current)
-        return Decision(Config(parallelism, nodes, own), loads, not helpless, (*reasons, *helpless))
+        return ChosenConfig(Config(parallelism, nodes, own), seen.latest(), not helpless, (*reasons, *helpless))
 
-    def _helpless(self, seen: Observation, current: Config) -> list[str]:
+    def _helpless(self, seen: LoadHistory, current: Config) -> list[str]:
         """What is in stress and has all there may be."""
         limits = self.bounds.thresholds
         found = [
             f"{topology}: {operator.name} is in stress with all slots it may have"
             for topology, dataflow in self.dataflows.items()
             for operator in dataflow.operators
-            if max(seen.slot_cpu.get((topology, operator.name), ()), default=0.0) > limits.core_max
+            if topology in current.parallelism
+            and max(seen.slot_cpu.get((topology, operator.name), ()), default=0.0) > limits.core_max
             and current.parallelism[topology][operator.name] >= operator.most
         ]
         if max(seen.node_cpu, default=0.0) > limits.cpu_max and current.nodes >= self.bounds.most_nodes:
             found.append(f"a node is in stress and there are all {current.nodes} already")
         return found
 
-    def _steps(self, seen: Observation, current: Config) -> list[Step]:
+    def _steps(self, seen: LoadHistory, current: Config) -> list[SlotStep]:
         """What is to be done with operators: those in stress first, the worst before the others, then the idlest."""
         found = []
         for topology, dataflow in self.dataflows.items():
-            for operator in dataflow.operators:
+            for operator in dataflow.operators if topology in current.parallelism else ():
                 used = seen.slot_cpu.get((topology, operator.name), ())
                 slots = _step(operator, current.parallelism[topology][operator.name], used, self.bounds.thresholds)
                 if slots:
-                    found.append(Step(topology, operator.name, slots, max(used)))
+                    found.append(SlotStep(topology, operator.name, slots, max(used)))
         found.sort(key=lambda step: (-step.slots, -step.slots * step.used))
         return found if self.at_once else found[:1]
 
 
 @dataclass(frozen=True)
-class Step:
-    """One slot more or less for an operator whose busiest slot uses so much of a core."""
+class SlotStep:
+    """One slot more or less for an operator.
+
+    Attributes:
+        topology: whose operator it is.
+        operator: its name.
+        slots: 1 or -1.
+        used: share of a core that its busiest slot uses.
+    """
 
     topology: str
     operator: str
@@ -94,7 +136,7 @@ class Step:
     used: float
 
 
-def _step(operator: Operator, slots: int, used: tuple[float, ...], limits: Thresholds) -> int:
+def _step(operator: ScalableOperator, slots: int, used: tuple[float, ...], limits: Thresholds) -> int:
     """One slot more if any is in stress, one less if all are idle."""
     if not used:
         return 0

@@ -12,21 +12,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 MOVES = (-1, 0, 1)
 """What may be done: one threshold down, none, one up."""
 
 
 @dataclass(frozen=True)
-class Learning:
-    """How Q-learning goes about it; the paper prints none of these.
+class QLearning:
+    """Parameters of Q-learning; the paper prints none of them.
 
     Attributes:
+        steps: thresholds that are tried.
         rate: share of a new value in the old one, ``rate / visits ** decay`` after some visits.
+        decay: how fast the rate falls with visits.
         discount: of the rewards that come later.
         exploration: share of moves made at random, falling linearly to 0 over all steps.
         episode: steps after which the search begins again at a random threshold.
+        seed: everything random follows from it.
     """
 
     steps: int = 600
@@ -39,15 +42,16 @@ class Learning:
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class LearnedThreshold:
     """What was learned.
 
     Attributes:
+        thresholds: that were tried, in order.
         values: Q, thresholds x moves.
         rewards: mean reward seen at every threshold; NaN where the search never was.
         visits: how often it was there.
-        best: where the learned moves lead to and stay, from the threshold with the highest value; if they go round in
-            a circle, the threshold in it that was rewarded most.
+        best: where the learned moves lead to and stay, from the threshold with the highest value; if they go round in a
+            circle, the threshold in it that was rewarded most.
     """
 
     thresholds: tuple[float, ...]
@@ -58,8 +62,8 @@ class Learned:
 
 
 def learn(
-    thresholds: Sequence[float], degradation: Callable[[float, int], float], learning: Learning | None = None
-) -> Learned:
+    thresholds: Sequence[float], degradation: Callable[[float, int], float], learning: QLearning | None = None
+) -> LearnedThreshold:
     """Try thresholds until it is clear which is best.
 
     Args:
@@ -69,9 +73,9 @@ def learn(
     >>> learn((0.6, 0.7, 0.8, 0.9), lambda threshold, step: 5 * max(0.0, threshold - 0.8)).best
     0.8
     """
-    learning = learning or Learning()
+    learning = learning or QLearning()
     if len(thresholds) < 2 or learning.steps < 1:
-        raise TopologyError("Q-learning needs at least two thresholds to choose from and one step")
+        raise ConfigurationError("Q-learning needs at least two thresholds to choose from and one step")
     rng = np.random.default_rng(learning.seed)
     count = len(thresholds)
     q, tried = np.zeros((count, len(MOVES))), np.zeros((count, len(MOVES)))
@@ -94,7 +98,7 @@ def learn(
         state = target
     seen = visits > 0
     rewards = np.where(seen, total / np.where(seen, visits, 1.0), np.nan)
-    return Learned(tuple(thresholds), q, rewards, visits, thresholds[_followed(q, rewards)])
+    return LearnedThreshold(tuple(thresholds), q, rewards, visits, thresholds[_followed(q, rewards)])
 
 
 def _allowed(state: int, count: int) -> list[int]:

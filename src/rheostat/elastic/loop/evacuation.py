@@ -1,4 +1,4 @@
-"""Shards leave nodes that have gone: what has to happen before any policy looks at loads.
+"""Shards leave nodes that have gone: this comes before any balancing by load.
 
 A node that has gone has no cores in the observation. Its slots do nothing, so their shards go to new slots where cores
 are free, or else to the slots that are left. Policies that place cores anew in every decision need no such step.
@@ -21,9 +21,9 @@ class Evacuation:
     """What has to change because nodes have gone.
 
     Attributes:
-        revisions: the operators that had slots there, and whoever gives up a core for one that has none left.
+        revisions: of operators that had slots there, and of one that gives up a core for those without any.
         reasons: what could not be done.
-        stuck: some operator has no slot that runs, and gets none now.
+        stuck: True if an operator has no slot that runs, and gets none now.
     """
 
     revisions: tuple[Revision, ...] = ()
@@ -86,7 +86,10 @@ def _lost(part: OperatorPlan, cores: Ints) -> Ints:
 
 
 def _moved(part: OperatorPlan, gone: Ints, free: Ints, others: int) -> OperatorPlan | None:
-    """The plan without these slots; None if nothing is left. Takes cores from ``free``, but for some of the others."""
+    """The plan without these slots; None if no slot is left.
+
+    Takes cores from ``free``, and leaves ``others`` of them for operators that have lost all their slots.
+    """
     nodes, routing = part.nodes.copy(), part.routing.copy()
     # Numbers that become free now keep their meaning until everybody has seen them go.
     unused = np.flatnonzero(nodes < 0).tolist()
@@ -125,7 +128,7 @@ def _spread(routing: Ints, shards: Ints, slots: Ints) -> None:
 
 
 def _given_up(plan: Plan, lost: Mapping[str, Ints], helpless: list[str]) -> list[Revision]:
-    """One slot less for the operator with most slots, if there is one with two that all run."""
+    """One slot less for the operator with most slots, if it has at least two and all of them run."""
     slots = {name: part.slots for name, part in plan.operators.items() if name not in lost}
     name = max(slots, key=lambda n: slots[n], default="")
     if slots.get(name, 0) < 2:

@@ -1,11 +1,11 @@
 """Treat: carrying out what was decided, until it is observed (StreamSwitch section 5).
 
 Three values: what is desired (the revision in progress), what was requested (how often and when), and what is observed
-(the plan in force). A revision is requested again in every interval until it is observed, is dropped when it takes
-too long or fails too often, and is followed by a time of rest: all cool-downs are here. When a change is worth it at
-all is in ``hysteresis``.
+(the plan in force). A revision is requested again in every interval until it is observed, is given up when it takes too
+long or fails too often, and is followed by a rest: all cool-downs are here. Whether a change is worth its cost at all
+is decided in ``hysteresis``.
 
-The functions take the time as a number and return a new state. ``control`` calls the actuator.
+The functions take the time as a number and return a new state. ``loop`` calls them, and the actuator.
 """
 
 from __future__ import annotations
@@ -15,32 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rheostat.elastic.model.plan import Action, OperatorPlan, Revision
-from rheostat.errors import TopologyError
+from rheostat.elastic.model.policy import Waits
 
 _KEPT = 20
 """Notes of what happened that are kept."""
-
-
-@dataclass(frozen=True)
-class Waits:
-    """How long anything is waited for, in seconds of the time that is passed in.
-
-    Attributes:
-        limit: from revision to observation; then it is given up.
-        attempts: failures after which it is given up.
-        rest: after a revision came true or was given up, before the next one.
-        calm: the same before a scale in, which is what makes decisions swing. Shards that nobody serves wait for
-            neither.
-    """
-
-    limit: float = 30.0
-    attempts: int = 3
-    rest: float = 1.0
-    calm: float = 10.0
-
-    def __post_init__(self) -> None:
-        if not (0 < self.limit < float("inf") and self.attempts >= 1 and 0 <= self.rest <= self.calm < float("inf")):
-            raise TopologyError(f"{self}: every wait has a limit, and a scale in rests at least as long as the others")
 
 
 @dataclass(frozen=True)
@@ -50,7 +28,8 @@ class Requested:
     Attributes:
         since: when it was accepted.
         base: the plan that was observed then.
-        times: how often it was requested; ``failures``, how often that failed.
+        times: how often it was requested.
+        failures: how often that failed.
     """
 
     since: float
@@ -75,12 +54,13 @@ class Treatment:
 
     Attributes:
         observed: the plan in force.
+        waits: time limits and rests.
         desired: the revision in progress, if any.
         requested: how far it is.
         rested: when the last revision ended.
-        time: the latest time seen; earlier ones count as this one.
-        republish: a slot has failed and come back, and has to be told the routing.
-        notes: what happened, in words, latest last.
+        time: the latest time seen; a clock that goes back counts as standing still.
+        republish: True if a slot has failed and come back, and has to be told the routing.
+        notes: what happened, in words, the latest last.
     """
 
     observed: OperatorPlan
@@ -94,12 +74,12 @@ class Treatment:
 
     @property
     def active(self) -> bool:
-        """Whether a revision is in progress; Diagnose has to wait, for shards are changing hands (section 4.3)."""
+        """True if a revision is in progress: shards change hands, so decisions have to wait (section 4.3)."""
         return self.desired is not None
 
 
 def propose(state: Treatment, wish: Revision, now: float) -> tuple[Treatment, bool]:
-    """The state with the revision as what is desired, and whether it was accepted; a refusal says why in the notes."""
+    """The state with the revision as what is desired, and True if it was accepted; the notes say why it was not."""
     state = _at(state, now)
     if wish.action == Action.NOTHING:
         return state, False
@@ -114,7 +94,7 @@ def step(state: Treatment, observed: OperatorPlan, now: float) -> tuple[Treatmen
     """One interval later: the state, and the plan to request, if any.
 
     1. If all that is desired is observed, the revision is done.
-    2. If it is in progress for too long, it is given up.
+    2. If it has been in progress for too long, it is given up.
     3. Otherwise it is requested, again if need be, on top of the plan observed.
     4. If a slot has failed since, the plan is requested in any case.
     """
@@ -200,7 +180,7 @@ def _ended(state: Treatment, note: str) -> Treatment:
 
 
 def _at(state: Treatment, now: float) -> Treatment:
-    """At a time, which never goes back; what is not a time changes nothing."""
+    """The state at a time; times that go back or are not finite change nothing."""
     return replace(state, time=now) if state.time < now < float("inf") else state
 
 

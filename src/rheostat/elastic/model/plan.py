@@ -1,7 +1,7 @@
-"""Where everything is to run: the plan, and proposals to change it, with their reasons.
+"""Where everything runs: the plan, and proposals to change it, with their reasons.
 
 A plan is a value. What is desired (a proposal), what was requested of the engine, and what is observed there are three
-such values, and they are kept apart (see ``treat``).
+such values, and they are kept apart (see ``rheostat.elastic.loop.treatment``).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from enum import StrEnum
 import numpy as np
 
 from rheostat.arrays import Ints
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 
 class Action(StrEnum):
-    """What is to be done."""
+    """What a revision does to an operator."""
 
     NOTHING = "nothing"
     SCALE_IN = "scale in"
@@ -26,7 +26,7 @@ class Action(StrEnum):
 
     @classmethod
     def between(cls, before: int, after: int) -> Action:
-        """What makes so many slots of so many; if they stay as many, shards move between them.
+        """The action that leads from one number of slots to another; with equal numbers, shards move between them.
 
         >>> Action.between(2, 3).value, Action.between(2, 2).value
         ('scale out', 'balance')
@@ -69,15 +69,24 @@ class OperatorPlan:
 
     @classmethod
     def even(cls, shards: int, slots: int, nodes: int = 1, first: int = 0) -> OperatorPlan:
-        """Every slot the same number of neighbouring shards, slots on one node after the other from ``first`` on."""
+        """Equal numbers of neighbouring shards for all slots; slots dealt to the nodes in turn, from ``first`` on."""
         if not 1 <= slots <= shards or nodes < 1:
-            raise TopologyError(f"shards={shards}, slots={slots}, nodes={nodes}: a slot needs a shard and a node")
+            raise ConfigurationError(
+                f"shards={shards}, slots={slots}, nodes={nodes}: slots must be between 1 and shards, nodes at least 1"
+            )
         where = (first + np.arange(slots)) % nodes
         return cls(np.arange(shards) * slots // shards, where.astype(np.int64))
 
     @classmethod
     def elastic(cls, shards: int, executors: int, nodes: int, room: int | None = None, first: int = 0) -> OperatorPlan:
-        """Elastic executors with neighbouring shards, one after the other on the nodes, with one slot each.
+        """Elastic executors with one slot and equal numbers of neighbouring shards each, dealt to the nodes in turn.
+
+        Args:
+            shards: of the operator.
+            executors: how many.
+            nodes: how many.
+            room: slot numbers to keep free for later slots, those of the executors among them.
+            first: the node of the first executor.
 
         >>> OperatorPlan.elastic(shards=4, executors=2, nodes=2, room=3).subspaces.owners.tolist()
         [0, 1, -1]
@@ -98,7 +107,7 @@ class OperatorPlan:
         return int(np.count_nonzero(self.nodes >= 0))
 
     def same(self, other: OperatorPlan) -> bool:
-        """Whether both route every shard to the same slot on the same node.
+        """True if both plans route every shard to the same slot on the same node.
 
         >>> OperatorPlan.even(4, 2).same(OperatorPlan.even(4, 4))
         False
@@ -111,13 +120,13 @@ class OperatorPlan:
         return np.array_equal(_padded(self.nodes, size), _padded(other.nodes, size))
 
     def check(self, shards: int, nodes: int) -> None:
-        """Refuse a plan that drops a shard or uses a node that is not there."""
+        """Refuse a plan that drops a shard or uses a node that does not exist."""
         if self.routing.shape != (shards,):
-            raise TopologyError(f"a plan for {shards} shards routes {self.routing.shape} of them")
+            raise ConfigurationError(f"a plan for {shards} shards routes {self.routing.shape} of them")
         if self.routing.min() < 0 or self.routing.max() >= len(self.nodes) or (self.nodes[self.routing] < 0).any():
-            raise TopologyError("a plan routes shards to slots that do not exist")
+            raise ConfigurationError("a plan routes shards to slots that do not exist")
         if self.nodes.max() >= nodes:
-            raise TopologyError(f"a plan uses node {self.nodes.max()}, there are {nodes}")
+            raise ConfigurationError(f"a plan uses node {self.nodes.max()}, but there are only {nodes} nodes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +134,8 @@ class Plan:
     """Where every operator runs.
 
     Attributes:
-        nodes: how many nodes are wanted; the numbers in use are below it.
+        operators: by name; with several topologies, the name is ``topology/operator``.
+        nodes: how many nodes are wanted; all node numbers are below it.
     """
 
     operators: Mapping[str, OperatorPlan]
@@ -136,12 +146,12 @@ class Plan:
         return {name: plan.slots for name, plan in self.operators.items()}
 
     def cores(self, nodes: int) -> Ints:
-        """How many slots are on every node: what they use of its cores."""
+        """How many slots are on every node, each of which uses one core."""
         used = [plan.nodes[plan.nodes >= 0] for plan in self.operators.values()]
         return np.bincount(np.concatenate(used), minlength=nodes) if used else np.zeros(nodes, dtype=np.int64)
 
     def revised(self, revisions: Iterable[Revision]) -> Plan:
-        """The plan with the operators that were revised."""
+        """The plan with the new plans of the revised operators."""
         return replace(self, operators={**self.operators, **{r.operator: r.plan for r in revisions}})
 
 
@@ -150,9 +160,14 @@ class Revision:
     """A new plan for one operator.
 
     Attributes:
+        operator: its name.
+        plan: where it is to run.
+        action: what kind of change that is. ``NOTHING`` only reports, for example a hot key that no move helps.
         reasons: why, in words and numbers.
-        feasible: false if what was asked for cannot be reached, and this is the best that can be done.
-        urgent: there are shards that nobody serves until then, so it does not wait for anything to rest.
+        feasible: False if the goal cannot be reached and this is the best there is.
+        urgent: True if it does not wait for the rest after the last change.
+        asked: the kind of request that it answers, as ``rescale``; empty if the policy wants it.
+        hot: the key or shard that is too busy for any placement, in words; empty if there is none.
     """
 
     operator: str
@@ -161,6 +176,8 @@ class Revision:
     reasons: tuple[str, ...]
     feasible: bool = True
     urgent: bool = False
+    asked: str = ""
+    hot: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,10 +185,11 @@ class Proposal:
     """What a policy wants changed, and why.
 
     Attributes:
-        revisions: operators that are to run elsewhere; none if all is well as it is.
+        revisions: operators that are to run elsewhere; none if everything can stay as it is.
         nodes: how many nodes are wanted; None to leave that alone.
         reasons: what holds for all of it, also if nothing is to change.
-        together: the revisions share cores, so that all of them are carried out or none.
+        together: True if the revisions share cores, so that all of them are carried out or none.
+        feasible: False if the goal cannot be reached and this is the best there is.
 
     >>> STAY.changes
     False
@@ -181,14 +199,16 @@ class Proposal:
     nodes: int | None = None
     reasons: tuple[str, ...] = ()
     together: bool = False
+    feasible: bool = True
 
     @property
     def changes(self) -> bool:
-        """Whether anything is to change."""
-        return bool(self.revisions) or self.nodes is not None
+        """True if anything is to change."""
+        return self.nodes is not None or any(r.action != Action.NOTHING for r in self.revisions)
 
 
 STAY = Proposal()
+"""Nothing is to change."""
 
 
 def _padded(nodes: Ints, size: int) -> Ints:

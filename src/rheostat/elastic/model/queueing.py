@@ -2,7 +2,7 @@
 
 Continuous engines are networks of queues (Elasticutor section 4.1): every executor is an M/M/k system, the topology a
 Jackson network of them. Functions take numbers or arrays, which are broadcast; rates are per second, times in seconds.
-A queue that cannot keep up waits for ever: the answer is infinite, never an error. Spark's epochs follow the
+A queue that cannot keep up waits without end: the answer is infinite, never an error. Spark's epochs follow the
 micro-batch law at the end of this module.
 
 Written by hand because SciPy, which has no Erlang formula either, would come only for its gamma functions.
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from rheostat.arrays import Floats
 
 _FLUID = 1e8
-"""Servers above which blocking is taken from the fluid limit: the recursion would take long, and nobody has as many."""
+"""Servers above which blocking is taken from the fluid limit: the recursion would take long."""
 
 
 def offered_load(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Floats:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from rheostat.elastic.posg.hashing import Items, Multipliers, multipliers
 from rheostat.elastic.posg.sketch import Costs, CostSketch, lightest
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Estimates:
         cells: count and estimate, by slot, row and column.
         merged: what all slots together know.
         unseen: seconds that an item counts as of which a sketch has nothing; None: as its mean cell.
-        alike: whether an item counts the same in every slot.
+        alike: True if an item counts the same in every slot.
     """
 
     cells: Costs
@@ -37,7 +37,7 @@ class Estimates:
     def of(cls, sketches: Sequence[CostSketch], unseen: float | None = None) -> Estimates:
         """From one sketch per slot; the same sketch for every slot if they do not differ."""
         if not sketches:
-            raise TopologyError("estimates need the sketch of one slot or more")
+            raise ConfigurationError("estimates need the sketch of one slot or more")
         merged = sketches[0].merged(sketches[1:])
         cells = np.ascontiguousarray(np.stack([sketch.cells(unseen) for sketch in sketches]))
         return cls(cells, merged, unseen, all(sketch is sketches[0] for sketch in sketches))

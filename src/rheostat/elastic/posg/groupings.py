@@ -17,7 +17,7 @@ from rheostat.elastic.posg.estimates import Estimates
 from rheostat.elastic.posg.exchanges import evened
 from rheostat.elastic.posg.hashing import Items, Multipliers, column, items_of
 from rheostat.elastic.posg.sketch import Costs
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.jit import compiled
 
 Slots = npt.NDArray[np.int64]
@@ -33,6 +33,10 @@ class Grouping(Protocol):
 @dataclass(frozen=True)
 class RoundRobin:
     """One slot after the other, whatever the tuples cost.
+
+    Attributes:
+        slots: how many.
+        turn: the slot that is next.
 
     >>> slots, after = RoundRobin(3).assign([5, 5, 5, 5])
     >>> slots.tolist(), after.turn
@@ -80,7 +84,7 @@ class FullKnowledge:
         which = items_of(items)
         costs = np.require(self.cost(which), np.float64, ["C", "W"])
         if costs.shape != (len(which), len(self.loads)):
-            raise TopologyError(f"costs of {len(which)} items and {len(self.loads)} slots are not {costs.shape}")
+            raise ConfigurationError(f"costs of {len(which)} items and {len(self.loads)} slots are not {costs.shape}")
         loads = self.loads.copy()
         return _least_known(costs, loads), replace(self, loads=loads)
 
@@ -96,6 +100,7 @@ class Greedy:
     ([0, 1, 1, 1], [3.0, 3.0])
 
     Attributes:
+        estimates: seconds of every item in every slot.
         loads: estimated seconds of work that every slot was given so far.
     """
 
@@ -131,7 +136,7 @@ class LptGrouping(Greedy):
     ([1, 1, 1, 0], [3.0, 3.0])
 
     Attributes:
-        exchange: whether tuples are exchanged in the end.
+        exchange: True if tuples are exchanged in the end.
     """
 
     exchange: bool = True
@@ -152,7 +157,7 @@ class LptGrouping(Greedy):
 
 def _check_slots(slots: int) -> int:
     if slots < 1:
-        raise TopologyError(f"a grouping needs one slot or more, not {slots}")
+        raise ConfigurationError(f"a grouping needs one slot or more, not {slots}")
     return slots
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.jit import compiled
 
 Items = npt.NDArray[np.int64]
@@ -29,7 +29,7 @@ def items_of(values: npt.ArrayLike) -> Items:
     """
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise TopologyError(
+        raise ConfigurationError(
             f"items are whole numbers in one dimension, not {array.dtype} of shape {array.shape}: "
             "hash other values to 64 bits first"
         )
@@ -45,7 +45,7 @@ def multipliers(seed: int, rows: int) -> Multipliers:
     (4, 3)
     """
     if not 0 <= seed <= _WORD:
-        raise TopologyError(f"a seed is a whole number from 0 to 2^64 - 1, not {seed}")
+        raise ConfigurationError(f"a seed is a whole number from 0 to 2^64 - 1, not {seed}")
     numbers = np.array([_scrambled(seed, step) for step in range(3 * rows)], dtype=np.uint64).reshape(rows, 3)
     numbers.setflags(write=False)
     return numbers

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from rheostat.elastic.posg.hashing import items_of
 from rheostat.elastic.posg.messages import SketchReport, SyncReply, SyncRequest
 from rheostat.elastic.posg.sketch import Costs, CostSketch
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 WINDOW = 1024
 """Tuples between two looks at the sketch: the paper's N."""
@@ -43,8 +43,11 @@ class Instance:
     SyncReply(slot=0, epoch=1, difference=0.25)
 
     Attributes:
+        slot: its number.
         sketch: everything executed since the last report.
-        count_new: whether a cell that was empty at the last look counts as one that was 0 and has changed. Equation 1
+        window: tuples between two looks at the sketch.
+        tolerance: relative change of the sketch below which it counts as stable.
+        count_new: True if a cell that was empty at the last look counts as one that was 0 and has changed. Equation 1
             divides by zero there, and this is what is nearest to its letter: see ``relative_error``.
         snapshot: mean seconds per cell at the last look; None until the first.
         looked: tuples executed since the last look.
@@ -64,7 +67,7 @@ class Instance:
 
     def __post_init__(self) -> None:
         if self.slot < 0 or self.window < 1 or not self.tolerance >= 0:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"slot={self.slot}, window={self.window}, tolerance={self.tolerance}: a slot has a number from 0, "
                 "looks after one tuple or more, and tolerates a change of 0 or more"
             )
@@ -101,7 +104,7 @@ class Instance:
                 authors' published implementation, idle time counts like work.
         """
         if request.slot != self.slot:
-            raise TopologyError(f"slot {self.slot} was handed a request for slot {request.slot}")
+            raise ConfigurationError(f"slot {self.slot} was handed a request for slot {request.slot}")
         done = self.seconds if now is None else now
         return SyncReply(self.slot, request.epoch, done - request.estimate)
 

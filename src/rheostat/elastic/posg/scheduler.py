@@ -21,8 +21,9 @@ import numpy.typing as npt
 from rheostat.elastic.posg.estimates import Estimates
 from rheostat.elastic.posg.groupings import Greedy, LptGrouping, RoundRobin, Slots
 from rheostat.elastic.posg.hashing import items_of
+from rheostat.elastic.posg.instance import WINDOW
 from rheostat.elastic.posg.messages import SketchReport, SyncReply, SyncRequest
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 REPLY_LIMIT = 60.0
 """Seconds that replies are waited for. A reply comes after the queue of its slot, so queues must be shorter."""
@@ -78,20 +79,25 @@ class Posg:
     (<Phase.RUN: 'run'>, [3.5, 3.5])
 
     Attributes:
+        slots: how many.
         longest_first: place each batch of tuples as a whole, by falling estimate, instead of in order of arrival; all
             slots share what each has learnt.
+        resync: tuples in RUN after which slots are asked again, though no sketch is new; 0 for never, as in the paper.
+            The authors' published implementation does after as many tuples as all windows of the slots have.
+        reply_limit: seconds that a reply is waited for.
+        report_limit: seconds that reports of all slots are waited for.
         shortest_inside: have slots execute their tuples of a batch by rising estimate, not in order of arrival; those
             that carry requests come first. Few then wait for the long ones: for the same tuples in a slot, no order has
             a smaller mean completion time (Smith 1956).
-        resync: tuples in RUN after which slots are asked again, though no sketch is new; 0 for never, as in the paper.
-            The authors' published implementation does after as many tuples as all windows of the slots have.
         unseen: seconds that an item counts as of which a slot's sketch has nothing. None: as the mean cell. Listing
             III.2 divides by zero there; 0.0 is what is nearest to its letter.
+        phase: of the protocol (figure 3).
+        turn: the slot that is next in round robin.
         work: estimates and cumulated work of the slots, once every slot can be estimated.
         epoch: synchronisations begun.
         sent: requests of this epoch that are out.
-        replies: of this epoch, by slot.
         since: tuples placed since RUN was entered.
+        replies: of this epoch, by slot.
         deadline: when a wait ends.
         reports: the newest from every slot.
     """
@@ -115,11 +121,20 @@ class Posg:
 
     def __post_init__(self) -> None:
         if self.slots < 1 or self.resync < 0 or not (self.reply_limit > 0 and self.report_limit > 0):
-            raise TopologyError(
+            raise ConfigurationError(
                 f"slots={self.slots}, resync={self.resync}, reply_limit={self.reply_limit}, "
                 f"report_limit={self.report_limit}: a scheduler needs one slot or more, a number of tuples of 0 or "
                 "more, and limits of more than 0 seconds"
             )
+
+    @classmethod
+    def published(cls, slots: int, window: int = WINDOW) -> Posg:
+        """As published: tuples in order of arrival; asked again as in the authors' implementation.
+
+        >>> Posg.published(slots=5).resync
+        5120
+        """
+        return cls(slots, resync=slots * window)
 
     @property
     def undisturbed(self) -> int:
@@ -160,7 +175,7 @@ class Posg:
     def receive(self, message: SketchReport | SyncReply, now: float) -> Posg:
         """After a message from a slot."""
         if not 0 <= message.slot < self.slots:
-            raise TopologyError(f"there is no slot {message.slot} among {self.slots}")
+            raise ConfigurationError(f"there is no slot {message.slot} among {self.slots}")
         state = self.tick(now)
         if isinstance(message, SyncReply):
             return state._replied(message)
@@ -192,7 +207,7 @@ class Posg:
         return replace(self, work=work)._ask()
 
     def _ask(self) -> Posg:
-        """The next epoch begins: whatever was asked before does not matter any more."""
+        """Begin the next epoch; earlier requests no longer matter."""
         return replace(self, phase=Phase.SEND_ALL, epoch=self.epoch + 1, sent=0, since=0, replies={}, deadline=math.inf)
 
     def _send(self, items: npt.NDArray[np.int64], now: float) -> tuple[Slots, Requests, Posg]:
@@ -213,7 +228,7 @@ class Posg:
     def _replied(self, reply: SyncReply) -> Posg:
         """After a reply; one of another epoch, or a second one, says nothing (figure 3, D and E)."""
         if not math.isfinite(reply.difference):
-            raise TopologyError(f"slot {reply.slot} replied with a difference of {reply.difference} seconds")
+            raise ConfigurationError(f"slot {reply.slot} replied with a difference of {reply.difference} seconds")
         if reply.epoch != self.epoch or reply.slot >= self.sent or reply.slot in self.replies:
             return self
         state = replace(self, replies={**self.replies, reply.slot: reply.difference})

@@ -12,7 +12,7 @@ import zlib
 import numpy as np
 
 from rheostat.elastic.posg.sketch import CostSketch
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 VERSION = 1
 """Of the bytes; a reader refuses what is newer than itself."""
@@ -41,15 +41,17 @@ def from_bytes(data: bytes) -> CostSketch:
     [2.0]
     """
     if len(data) < _HEADER.size + _CHECK.size:
-        raise TopologyError(f"{len(data)} bytes are too few for a cost sketch")
+        raise ConfigurationError(f"{len(data)} bytes are too few for a cost sketch")
     magic, version, rows, columns, seed = _HEADER.unpack_from(data)
     if magic != _MAGIC:
-        raise TopologyError("these bytes are not a cost sketch")
+        raise ConfigurationError("these bytes are not a cost sketch")
     if version > VERSION:
-        raise TopologyError(f"a cost sketch of format {version} needs a newer Rheostat; this one reads up to {VERSION}")
+        raise ConfigurationError(
+            f"a cost sketch of format {version} needs a newer Rheostat; this one reads up to {VERSION}"
+        )
     size = _HEADER.size + rows * columns * _CELL
     if len(data) != size + _CHECK.size or zlib.crc32(data[:size]) != _CHECK.unpack_from(data, size)[0]:
-        raise TopologyError("the bytes of a cost sketch are damaged or cut short: send the sketch again")
+        raise ConfigurationError("the bytes of a cost sketch are damaged or cut short: send the sketch again")
     cells = rows * columns
     frequencies = np.frombuffer(data, "<i8", cells, _HEADER.size).astype(np.int64).reshape(rows, columns)
     times = np.frombuffer(data, "<f8", cells, _HEADER.size + cells * 8).astype(np.float64).reshape(rows, columns)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from rheostat.arrays import Ints
 from rheostat.elastic.posg.hashing import Items, Multipliers, column, items_of, multipliers
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.jit import compiled
 
 ROWS, COLUMNS = 4, 54
@@ -38,7 +38,7 @@ def shape_for(epsilon: float, delta: float) -> tuple[int, int]:
     ((4, 55), (2, 4))
     """
     if not (0 < epsilon < math.inf and 0 < delta < 1):
-        raise TopologyError(f"epsilon={epsilon} must be above 0 and delta={delta} between 0 and 1")
+        raise ConfigurationError(f"epsilon={epsilon} must be above 0 and delta={delta} between 0 and 1")
     return math.ceil(math.log2(1 / delta)), math.ceil(math.e / epsilon)
 
 
@@ -64,7 +64,7 @@ class CostSketch:
     def empty(cls, rows: int = ROWS, columns: int = COLUMNS, seed: int = 0) -> CostSketch:
         """Nothing executed yet; ``shape_for`` says which shape a precision needs."""
         if rows < 1 or columns < 1:
-            raise TopologyError(f"a sketch has one row and one column or more, not {rows} x {columns}")
+            raise ConfigurationError(f"a sketch has one row and one column or more, not {rows} x {columns}")
         multipliers(seed, rows)
         return cls(_frozen(np.zeros((rows, columns), np.int64)), _frozen(np.zeros((rows, columns))), seed)
 
@@ -93,10 +93,12 @@ class CostSketch:
         """With more executions (Listing III.1): one item and its seconds each."""
         which, seconds = items_of(items), np.ascontiguousarray(costs, dtype=np.float64)
         if seconds.shape != which.shape:
-            raise TopologyError(f"{len(which)} items need as many execution times, not an array of {seconds.shape}")
+            raise ConfigurationError(
+                f"{len(which)} items need as many execution times, not an array of {seconds.shape}"
+            )
         frequencies, times = self.frequencies.copy(), self.times.copy()
         if not _update(self._multipliers, frequencies, times, which, seconds):
-            raise TopologyError("execution times are finite and not negative: check how they are measured")
+            raise ConfigurationError("execution times are finite and not negative: check how they are measured")
         return replace(self, frequencies=_frozen(frequencies), times=_frozen(times))
 
     def merged(self, others: Iterable[CostSketch]) -> CostSketch:
@@ -109,7 +111,7 @@ class CostSketch:
         frequencies, times = self.frequencies.copy(), self.times.copy()
         for other in others:
             if (other.shape, other.seed) != (self.shape, self.seed):
-                raise TopologyError(
+                raise ConfigurationError(
                     f"a sketch of shape {other.shape} and seed {other.seed} cannot be merged into one of {self.shape} "
                     f"and {self.seed}: make them with the same rows, columns and seed"
                 )
@@ -138,7 +140,7 @@ class CostSketch:
             unseen: seconds that empty cells count as instead.
         """
         if unseen is not None and not 0 <= unseen < math.inf:
-            raise TopologyError(f"unseen={unseen}: it is seconds, from 0")
+            raise ConfigurationError(f"unseen={unseen}: it is seconds, from 0")
         known, ratios = self.frequencies > 0, self.ratios()
         usual = (ratios[known].mean() if known.any() else 0.0) if unseen is None else unseen
         return np.stack([self.frequencies, np.where(known, ratios, usual)], axis=-1)
@@ -172,7 +174,7 @@ def lightest(numbers: Multipliers, cells: Costs, item: int) -> tuple[float, floa
 
 @compiled
 def _update(numbers: Multipliers, frequencies: Ints, times: Costs, items: Items, costs: Costs) -> bool:
-    """Add the executions in place; whether all costs could be true."""
+    """Add the executions in place; True if all costs are valid."""
     fine = True
     for position in range(len(items)):
         fine = fine and 0.0 <= costs[position] < np.inf

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 DEFAULT_SHARDS = 256
 MAX_SHARDS = 8192
@@ -22,13 +22,13 @@ Hashes = npt.NDArray[np.int64]
 def check_shards(shards: int) -> None:
     """Refuse a shard count that routing cannot work with."""
     if not 1 <= shards <= MAX_SHARDS:
-        raise TopologyError(f"shards={shards}: a checkpoint has between 1 and {MAX_SHARDS} shards")
+        raise ConfigurationError(f"shards={shards}: a checkpoint has between 1 and {MAX_SHARDS} shards")
 
 
 def check_slots(slots: int, shards: int) -> None:
     """Refuse a slot count that leaves slots without shards."""
     if not 1 <= slots <= shards:
-        raise TopologyError(f"slots={slots}: a component has between 1 and {shards} slots, one per shard at most")
+        raise ConfigurationError(f"slots={slots}: a component has between 1 and {shards} slots, one per shard at most")
 
 
 def shards_of(hashes: Hashes, shards: int) -> npt.NDArray[np.int64]:

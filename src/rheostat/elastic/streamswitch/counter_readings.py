@@ -1,6 +1,6 @@
 """Examine's arithmetic over the counters of all shards, compiled: what can be read from them.
 
-Histories are as in ``counting``.
+Histories are as in ``counters``. ``examine`` makes ``Readings`` of what comes out.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def read(
     rates: Any,
     window: float,
     patience: int,
+    stalls: bool,
 ) -> Any:
     """Rates and latencies by shard and by slot, and what speaks against them, as ``Readings`` and its problem say."""
     last, shards = len(ends) - 1, len(arrival)
@@ -50,7 +51,7 @@ def read(
         gap = max(last - came, len(completed) - 1 - went)
         backlog[shard] = max(arrived[came, shard] - completed[went, shard], 0.0)
         # No row completed, though some wait: their age so far is what is known of their latency, and all are load.
-        if rows[shard] == 0 and backlog[shard] > 0 and gap == 0:
+        if stalls and rows[shard] == 0 and backlog[shard] > 0 and gap == 0:
             spent[shard], rows[shard] = waiting_time(ends, arrived, completed[went, shard], last, shard), backlog[shard]
             arrival[shard] = max(arrival[shard], backlog[shard] / span)
             place = places[-1, shard]
@@ -65,7 +66,7 @@ def read(
             missing, longest = missing + 1, max(longest, gap)
         if ends[last] - restarted[shard] < window:
             young += 1
-    usual, service, unserved = _services(rates, window)
+    usual, service, unserved = _services(rates, window if stalls else np.inf)
     by_slot_latency = _worse(by_slot)
     return arrival, by_slot_latency, service, usual, latency, backlog, gaps, blind, missing, longest, young, unserved
 

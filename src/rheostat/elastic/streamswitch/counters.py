@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.elastic.model.smoothing import EWMA_WEIGHT
 from rheostat.jit import compiled
-
-EWMA_WEIGHT = 1 / 8
-"""Share of a new service rate in the mean, as TCP smooths round trips (section 4.2)."""
 
 EXACT = 2.0**53
 """Above it floats cannot count by ones, and no counter of rows gets there."""
@@ -30,7 +28,7 @@ MEAN, MEASURED, USEFUL, STALLED = 0, 1, 2, 3
 def rate_after(
     mean: float, measured: bool, useful: float, stalled: float, done: float, spent: float, waiting: bool, seconds: float
 ) -> tuple[float, bool, float, float]:
-    """A service rate after one more interval, as ``Rate.after`` says."""
+    """A service rate after one more interval, as ``ServiceRate.after`` says."""
     if np.isnan(done):
         return mean, measured, useful, stalled
     if done == 0:

@@ -1,4 +1,4 @@
-"""What is wrong with an operator and what to do about it: the values around StreamSwitch's Diagnose (section 4.2)."""
+"""What is wrong with an operator and what to do about it: the values around StreamSwitch's Diagnose (section 3)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from rheostat.elastic.loop.hysteresis import WORTHWHILE
 from rheostat.elastic.model.plan import Action
 from rheostat.errors import TopologyError
 
@@ -45,16 +46,44 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Rules:
+    """What Rheostat adds to StreamSwitch and to DRS; ``PUBLISHED`` is without all of it.
+
+    Attributes:
+        overload: True to tell overloaded slots apart by how overloaded they are, and to do the best there is where the
+            bound cannot be kept. As published their projected latency is infinite and so the same.
+        worthwhile: share by which a move of shards has to lower the worse latency of its two slots. As published any
+            improvement is enough.
+        stalls: True to count rows that wait in vain as load and their age as latency. As published only rows that were
+            completed say anything of latency.
+        plan: True if DRS asks for all slots where no number of them keeps the bound. As published it has no plan then.
+        patient: True if DRS gives up no slot while rows are later than the bound. As published it looks at rates alone.
+    """
+
+    overload: bool = True
+    worthwhile: float = WORTHWHILE
+    stalls: bool = True
+    plan: bool = True
+    patient: bool = True
+
+
+OURS = Rules()
+PUBLISHED = Rules(overload=False, worthwhile=0.0, stalls=False, plan=False, patient=False)
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """What to do, and why.
 
     Attributes:
+        action: what kind of change it is.
         moves: the shards that move, with the slot they move to.
         routing: the routing table after the moves.
         source: the slot that shards leave; None if nothing moves.
         target: the slot that takes them.
-        health: of the operator as it is; ``projected``, after the moves, by the latency measured so far.
-        feasible: false if the bound cannot be kept within the limits, and this is only the best that can be done.
+        health: of the operator as it is.
+        projected: of the operator after the moves, by the latency measured so far.
+        feasible: False if the bound cannot be kept within the limits, and this is only the best that can be done.
         reasons: in words and numbers.
     """
 
@@ -70,11 +99,15 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
-class Step:
-    """Shards that move from one slot to another; the paper's unit strategy (K, s, d).
+class UnitStrategy:
+    """Shards that move from one slot to another: the paper's unit strategy (K, s, d).
 
     Attributes:
-        before: projected strain of source and target; ``after``, with the shards moved.
+        shards: those that move.
+        source: the slot that they leave.
+        target: the slot that takes them.
+        before: strain of source and target as they are.
+        after: strain of source and target once the shards have moved.
     """
 
     shards: tuple[int, ...]

@@ -19,8 +19,8 @@ import numpy as np
 from rheostat.arrays import Floats
 from rheostat.elastic.streamswitch.counter_readings import read
 from rheostat.elastic.streamswitch.counters import EXACT, advanced
-from rheostat.elastic.streamswitch.readings import Metrics, Rate, Readings
-from rheostat.elastic.streamswitch.slot_places import NOWHERE, Places, Table
+from rheostat.elastic.streamswitch.readings import Metrics, Readings, ServiceRate
+from rheostat.elastic.streamswitch.slot_places import NOWHERE, Places, SlotPlaces
 from rheostat.errors import TopologyError
 
 PATIENCE = 10
@@ -49,6 +49,8 @@ class Examination:
 
     Attributes:
         window: seconds over which latency is bounded: T.
+        patience: intervals that a missing counter is waited for.
+        stalls: True to count rows that wait in vain, which the paper does not.
         table: the slot of every shard in the last interval.
         ends: when each interval ended; the first row is where counting began.
         arrived: rows that ever arrived, by interval and shard, back to the oldest row that waits.
@@ -62,7 +64,8 @@ class Examination:
 
     window: float
     patience: int
-    table: Table
+    stalls: bool
+    table: SlotPlaces
     ends: Floats
     arrived: Floats
     completed: Floats
@@ -73,10 +76,10 @@ class Examination:
     speeds: Floats
 
     @property
-    def rates(self) -> Mapping[int, Rate]:
+    def rates(self) -> Mapping[int, ServiceRate]:
         """What is known of the service rate of every slot, by its number."""
         rows = zip(self.table.slots, self.speeds.tolist(), strict=True)
-        return {slot: Rate(mean, measured > 0, *seconds) for slot, (mean, measured, *seconds) in rows}
+        return {slot: ServiceRate(mean, measured > 0, *seconds) for slot, (mean, measured, *seconds) in rows}
 
     @classmethod
     def start(
@@ -87,6 +90,7 @@ class Examination:
         patience: int = PATIENCE,
         arrived: Sequence[float] | None = None,
         completed: Sequence[float] | None = None,
+        stalls: bool = True,
     ) -> Examination:
         """Nothing measured yet; counters begin at zero, or where they are said to stand."""
         if shards < 1 or not 0 < window < np.inf or patience < 0 or not np.isfinite(time):
@@ -100,8 +104,9 @@ class Examination:
             raise TopologyError("Examine cannot begin with counters that are missing, negative or infinite")
         nowhere = np.full((1, shards), NOWHERE, dtype=np.int64)
         by_shard = np.zeros(shards), np.full(shards, -np.inf)
-        table, ends = Table.unrouted(shards), np.array([float(time)])
-        return _fixed(float(window), patience, table, ends, *first, zeros, nowhere, *by_shard, np.empty((0, 4)))
+        table, ends = SlotPlaces.unrouted(shards), np.array([float(time)])
+        arrays = ends, *first, zeros, nowhere, *by_shard, np.empty((0, 4))
+        return _fixed(float(window), patience, stalls, table, *arrays)
 
 
 def advance(state: Examination, metrics: Metrics) -> Examination:
@@ -149,7 +154,7 @@ def advance(state: Examination, metrics: Metrics) -> Examination:
     )
     ends, arrived, completed, waited, places, *rest = arrays
     long, short = (ends[first:], arrived[first:]), (completed[since:], waited[since:], places[since:])
-    return _fixed(state.window, state.patience, table, *long, *short, *rest)
+    return _fixed(state.window, state.patience, state.stalls, table, *long, *short, *rest)
 
 
 def readings(state: Examination) -> Readings:
@@ -169,6 +174,7 @@ def readings(state: Examination) -> Readings:
         state.speeds,
         state.window,
         state.patience,
+        state.stalls,
     )
     problem = ""
     # Every reason but the last passes by itself.
@@ -194,14 +200,14 @@ def _counters(counters: Sequence[float] | Floats, shards: int) -> Floats:
     return values
 
 
-def _fixed(window: float, patience: int, table: Table, *arrays: Any) -> Examination:
+def _fixed(window: float, patience: int, stalls: bool, table: SlotPlaces, *arrays: Any) -> Examination:
     """The state, with arrays that nobody can change."""
     for array in arrays:
         array.setflags(write=False)
-    return Examination(window, patience, table, *arrays)
+    return Examination(window, patience, stalls, table, *arrays)
 
 
-def _rerouted(state: Examination, metrics: Metrics) -> tuple[Table, Places, Floats]:
+def _rerouted(state: Examination, metrics: Metrics) -> tuple[SlotPlaces, Places, Floats]:
     """The table of an interval, and places and service rates as that table has its slots."""
     old = state.table
     if old.slots and old.routes(metrics.routing):
@@ -209,7 +215,7 @@ def _rerouted(state: Examination, metrics: Metrics) -> tuple[Table, Places, Floa
     shards, routing = len(old.routing), np.asarray(metrics.routing, dtype=np.int64)
     if routing.shape != (shards,) or routing.min() < 0:
         raise TopologyError(f"a routing of {shards} shards names a slot, 0 or more, for each, not {metrics.routing}")
-    table = Table.of(routing)
+    table = SlotPlaces.of(routing)
     # The last of the new places is that of slots that are gone, as NOWHERE, which is -1, is the last of any array.
     places = np.append(old.places_in(table), NOWHERE)[state.places]
     known = dict(zip(old.slots, state.speeds, strict=True))
@@ -219,7 +225,7 @@ def _rerouted(state: Examination, metrics: Metrics) -> tuple[Table, Places, Floa
     return table, places, speeds
 
 
-def _assumed(state: Examination, table: Table, place: int) -> tuple[float, float, float, float]:
+def _assumed(state: Examination, table: SlotPlaces, place: int) -> tuple[float, float, float, float]:
     """A new slot's rate until it is measured: that of the slots its shards were in (section 3.4)."""
     origins = np.unique(state.table.places[table.places == place])
     means = state.speeds[origins[origins >= 0], 0]

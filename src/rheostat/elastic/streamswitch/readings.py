@@ -1,4 +1,4 @@
-"""What an operator is examined by, and what is read from it: the values around StreamSwitch's Examine (section 4.1)."""
+"""What an operator is examined by, and what is read from it: the values around StreamSwitch's Examine (section 4)."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Metrics:
 
 
 @dataclass(frozen=True)
-class Rate:
+class ServiceRate:
     """The service rate of a slot: rows per useful second.
 
     Attributes:
         mean: moving average; NaN while nothing is known.
-        measured: whether any of it was measured, not assumed from the slots that a new slot took its shards from.
+        measured: False while it is only assumed, from the slots that a new slot took its shards from.
         useful: useful seconds since the last completion, which belong to the rows that complete next.
-        stalled: seconds since rows wait and none completes.
+        stalled: seconds for which rows have waited and none was completed.
     """
 
     mean: float = np.nan
@@ -49,14 +49,15 @@ class Rate:
     useful: float = 0.0
     stalled: float = 0.0
 
-    def after(self, done: float, useful: float, waiting: bool, seconds: float) -> Rate:
+    def after(self, done: float, useful: float, waiting: bool, seconds: float) -> ServiceRate:
         """After one more interval.
 
-        >>> Rate().after(100, 0.5, True, 1.0).after(300, 1.0, True, 1.0).mean  # 200, then 7/8 of it and 1/8 of 300
-        212.5
+        >>> rate = ServiceRate().after(100, 0.5, True, 1.0)
+        >>> rate.mean, rate.after(300, 1.0, True, 1.0).mean  # 200, then 7/8 of it and 1/8 of 300
+        (200.0, 212.5)
         """
         now = self.mean, self.measured, self.useful, self.stalled
-        return Rate(*rate_after(*now, float(done), float(useful), waiting, float(seconds)))
+        return ServiceRate(*rate_after(*now, float(done), float(useful), waiting, float(seconds)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,9 @@ class Readings:
     """What Examine hands to Diagnose; arrays by shard, or by slot in the order of ``slots``.
 
     Attributes:
-        problem: why the readings cannot be trusted; empty if they can.
+        time: when the window ends, in seconds.
+        routing: the slot of every shard.
+        slots: the numbers of the slots, sorted.
         arrival: rows per second and shard over the window; all that wait, for a shard of which no row completes.
         latency: mean seconds of the rows that each slot completed in the window, or of those that wait there in vain.
         service: rows per useful second and slot; next to nothing for a slot that has stalled.
@@ -72,6 +75,7 @@ class Readings:
         shard_latency: like ``latency``, by shard.
         backlog: rows that wait, by shard.
         blind: shards whose counters are missing for so long that their last rate stands in.
+        problem: why the readings cannot be trusted; empty if they can.
     """
 
     time: float

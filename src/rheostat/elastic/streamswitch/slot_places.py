@@ -15,15 +15,20 @@ import numpy.typing as npt
 Places = npt.NDArray[np.int64]
 
 NOWHERE = -1
-"""The place of a slot that is not, or no longer, there."""
+"""The place of a slot that does not exist, or no longer."""
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """A routing table, its slots, and the place of the slot of every shard.
+class SlotPlaces:
+    """A routing table with the places of its slots.
 
-    >>> table = Table.of((7, 2, 7))
-    >>> table.routing, table.slots, table.places.tolist()
+    Attributes:
+        routing: the slot of every shard.
+        slots: the numbers of the slots, sorted.
+        places: the place in ``slots`` of every shard's slot.
+
+    >>> known = SlotPlaces.of((7, 2, 7))
+    >>> known.routing, known.slots, known.places.tolist()
     ((7, 2, 7), (2, 7), [1, 0, 1])
     """
 
@@ -32,7 +37,7 @@ class Table:
     places: Places
 
     @classmethod
-    def of(cls, routing: Sequence[int] | Places) -> Table:
+    def of(cls, routing: Sequence[int] | Places) -> SlotPlaces:
         """From the slot of every shard."""
         array = np.asarray(routing, dtype=np.int64)
         slots = tuple(np.unique(array).tolist())
@@ -40,22 +45,22 @@ class Table:
         return cls(table, slots, places_of(table, slots))
 
     @classmethod
-    def unrouted(cls, shards: int) -> Table:
-        """No shard has a slot yet."""
+    def unrouted(cls, shards: int) -> SlotPlaces:
+        """While no shard has a slot yet."""
         routing = (NOWHERE,) * shards
         return cls(routing, (), places_of(routing, ()))
 
     def routes(self, routing: Sequence[int] | Places) -> bool:
-        """Whether that is the routing.
+        """True if that is the routing.
 
-        >>> Table.of((7, 2)).routes((7, 2)), Table.of((7, 2)).routes(np.array([2, 7]))
+        >>> SlotPlaces.of((7, 2)).routes((7, 2)), SlotPlaces.of((7, 2)).routes(np.array([2, 7]))
         (True, False)
         """
         if isinstance(routing, tuple):
             return self.routing == routing
         return np.array_equal(np.asarray(self.slots, dtype=np.int64)[self.places], routing) if self.slots else False
 
-    def places_in(self, later: Table) -> Places:
+    def places_in(self, later: SlotPlaces) -> Places:
         """The place that each slot has in a later table; NOWHERE for those that are gone."""
         return places_of(self.slots, later.slots)
 

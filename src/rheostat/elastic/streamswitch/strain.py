@@ -25,19 +25,19 @@ def latency_of(load: float, room: float) -> float:
 
 
 @compiled
-def strain_of(load: float, room: float) -> float:
-    """The same, continued beyond infinity by how much of what fits has come."""
+def strain_of(load: float, room: float, ranked: bool) -> float:
+    """The same, continued beyond infinity by how much of what fits has come; not continued unless ``ranked``."""
     if load < room:
         return min(latency_of(load, room), LONGEST)
-    return LONGEST * max(load / max(room, 1e-9), 1.0)
+    return LONGEST * max(load / max(room, 1e-9), 1.0) if ranked else LONGEST
 
 
 @compiled
-def strains_of(loads: Any, rooms: Any) -> Any:
+def strains_of(loads: Any, rooms: Any, ranked: bool) -> Any:
     """The strain of every slot."""
     found = np.empty(len(loads))
     for i in range(len(loads)):
-        found[i] = strain_of(loads[i], rooms[i])
+        found[i] = strain_of(loads[i], rooms[i], ranked)
     return found
 
 
@@ -150,16 +150,16 @@ def lowest_of(added: Any, removed: Any, rows: int) -> int:
 
 
 @compiled
-def best_pair(loads: Any, rooms: Any) -> tuple[int, int, float]:
+def best_pair(loads: Any, rooms: Any, ranked: bool) -> tuple[int, int, float]:
     """Of two slots or more, which goes and which takes its shards, and how strained that one is then."""
     count = len(loads)
-    now = strains_of(loads, rooms)
+    now = strains_of(loads, rooms, ranked)
     added, removed = np.empty((count * (count - 1), 1)), np.empty((count * (count - 1), 2))
     pair = 0
     for source in range(count):
         for target in range(count):
             if source != target:
-                added[pair, 0] = strain_of(loads[source] + loads[target], rooms[target])
+                added[pair, 0] = strain_of(loads[source] + loads[target], rooms[target], ranked)
                 removed[pair, 0], removed[pair, 1] = now[source], now[target]
                 pair += 1
     best = lowest_of(added, removed, pair)
@@ -176,14 +176,14 @@ def prefixes_of(prefix: Any, load: float, room: float, taken: Any, rooms: Any) -
         low, high = 0, len(prefix) - 1
         while low < high:
             middle = (low + high) // 2
-            here, there = _split(prefix[middle], load, room, taken[target], rooms[target])
+            here, there = _strains_after(prefix[middle], load, room, taken[target], rooms[target])
             if there >= here:
                 high = middle
             else:
                 low = middle + 1
-        here, there = _split(prefix[low], load, room, taken[target], rooms[target])
+        here, there = _strains_after(prefix[low], load, room, taken[target], rooms[target])
         fewer = max(low - 1, 0)
-        left[target], received[target] = _split(prefix[fewer], load, room, taken[target], rooms[target])
+        left[target], received[target] = _strains_after(prefix[fewer], load, room, taken[target], rooms[target])
         counts[target] = fewer
         if max(here, there) < max(left[target], received[target]):
             counts[target], left[target], received[target] = low, here, there
@@ -191,24 +191,34 @@ def prefixes_of(prefix: Any, load: float, room: float, taken: Any, rooms: Any) -
 
 
 @compiled
-def _split(moved: float, load: float, room: float, taken: float, taken_room: float) -> tuple[float, float]:
-    return strain_of(max(load - moved, 0.0), room), strain_of(taken + moved, taken_room)
+def _strains_after(moved: float, load: float, room: float, taken: float, taken_room: float) -> tuple[float, float]:
+    return strain_of(max(load - moved, 0.0), room, True), strain_of(taken + moved, taken_room, True)
 
 
 @compiled
-def best_shift(prefix: Any, load: float, room: float, taken: Any, rooms: Any, theirs: Any, worthwhile: float) -> Any:
+def best_shift(
+    prefix: Any, load: float, room: float, taken: Any, rooms: Any, theirs: Any, worthwhile: float, ranked: bool
+) -> Any:
     """The target, or -1 if none is worthwhile, the number of shards for it, and the strains of both slots then.
 
     Args:
-        prefix: load of the first 0, 1, 2, ... shards of the source; ``load`` and ``room`` are its own.
-        taken: load of each target; ``rooms``, its room, and ``theirs``, its strain as it is.
+        prefix: load of the first 0, 1, 2, ... shards of the source.
+        load: of the source.
+        room: of the source.
+        taken: load of each target.
+        rooms: room of each target.
+        theirs: strain of each target as it is.
+        worthwhile: share by which the worse of the two slots has to become better.
+        ranked: whether overloaded slots are told apart.
     """
     counts, left, received = prefixes_of(prefix, load, room, taken, rooms)
-    now = strain_of(load, room)
+    now = strain_of(load, room, ranked)
     useful = np.zeros(len(taken), dtype=np.int64)
     added, removed = np.empty((len(taken), 2)), np.empty((len(taken), 2))
     found = 0
     for i in range(len(taken)):
+        if not ranked:
+            left[i], received[i] = min(left[i], LONGEST), min(received[i], LONGEST)
         if counts[i] > 0 and max(left[i], received[i]) <= (1 - worthwhile) * max(now, theirs[i]):
             useful[found] = i
             added[found, 0], added[found, 1] = left[i], received[i]

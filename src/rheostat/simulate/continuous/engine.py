@@ -17,10 +17,10 @@ from rheostat.arrays import Floats
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
-from rheostat.errors import RheostatError, TopologyError
-from rheostat.simulate.continuous import moves
+from rheostat.errors import ConfigurationError, RheostatError
+from rheostat.simulate.continuous import shard_moves
+from rheostat.simulate.continuous.job_records import fan_out, operators_of
 from rheostat.simulate.continuous.kernel import advance
-from rheostat.simulate.continuous.layout import fan_out, operators_of
 from rheostat.simulate.continuous.records import BINS, LATE, NOBODY, NODE, ROW, SHARD, SLOT, TOTALS, World
 from rheostat.simulate.job import Cluster, Costs, Job, Timing
 from rheostat.workloads.arrivals import Workload
@@ -37,11 +37,15 @@ class Interval:
 
     Attributes:
         observation: what policies may see.
-        offered: rows of the workload in it; ``admitted``, those that entered.
-        done: rows completed, by operator and shard; ``waited``, their latencies summed.
+        offered: rows of the workload in it.
+        admitted: rows that entered.
+        done: rows completed, by operator and shard.
+        waited: latencies of the rows completed, summed, by operator and shard.
         bins: completed rows by operator and bin of latency.
-        end_rows: rows that reached the end of the job; ``end_waited``, seconds since they entered, summed.
-        remote: bytes that went between executors and their remote slots; ``migrated``, bytes of state moved.
+        end_rows: rows that reached the end of the job.
+        end_waited: seconds since those rows entered, summed.
+        remote: bytes that went between executors and their remote slots.
+        migrated: bytes of state moved.
         switching: seconds that slots stood still for changes, summed.
     """
 
@@ -63,11 +67,21 @@ class Continuous:
     """A running simulation: ``step`` it by intervals, ``apply`` plans to it.
 
     Attributes:
+        job: operators and how rows go between them.
+        cluster: nodes and their network.
+        workload: where rows come from.
+        plan: where operators run at first, and then now.
+        seed: everything random follows from it.
+        timing: how finely time is cut.
+        costs: of changes, and bounds of queues.
         patience: seconds that rows wait in front of the job when full queues stop the source; their latency counts from
             when they were due. Rows that wait longer are never sent. With 0 the source just sends as fast as it is let,
             at most at the workload's rate.
         room: slot numbers that each operator may use.
         servers: cores that share the queue of each slot: 1, as in the papers' executors.
+        time: seconds simulated so far.
+        epoch: intervals simulated so far.
+        switches: seconds that each change stopped its slots.
 
     >>> from rheostat.simulate.job import Operator
     >>> from rheostat.workloads.arrivals import Constant
@@ -96,7 +110,7 @@ class Continuous:
 
     def __post_init__(self) -> None:
         if self.job.operators[0].shards != self.workload.shards:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"operator {self.job.operators[0].name!r} has {self.job.operators[0].shards} shards, but the workload "
                 f"has {self.workload.shards}: they have to be the same"
             )
@@ -125,7 +139,7 @@ class Continuous:
         self._bins = np.zeros((count, BINS), dtype=np.int64)
         self._random = np.array([self.seed], dtype=np.uint64)
         self._left = np.zeros(0), np.zeros(0, dtype=np.int32)
-        self._waiting: list[moves.Waiting] = []
+        self._waiting: list[shard_moves.Waiting] = []
         self._leaving: dict[str, OperatorPlan] = {}
         self._standing: dict[str, float] = {}
         self._cores = np.full(self.cluster.nodes, self.cluster.cores, dtype=np.int64)
@@ -133,7 +147,9 @@ class Continuous:
         self._speeds[: len(self.cluster.speeds)] = self.cluster.speeds
         self._places = {o.name: place for place, o in enumerate(self.job.operators)}
         if set(self.plan.operators) != set(self._places):
-            raise TopologyError(f"the plan has operators {sorted(self.plan.operators)}, the job {sorted(self._places)}")
+            raise ConfigurationError(
+                f"the plan has operators {sorted(self.plan.operators)}, the job {sorted(self._places)}"
+            )
         for name, plan in self.plan.operators.items():
             place = self._places[name]
             self._check(name, plan)
@@ -193,34 +209,36 @@ class Continuous:
             return
         for name, part in wanted.items():
             if self.pause is Pause.PAIR and self.costs.start > 0 and part.slots > self.plan.operators[name].slots:
-                self._waiting.append(moves.Waiting(self.time + self.costs.start, name, part))
+                self._waiting.append(shard_moves.Waiting(self.time + self.costs.start, name, part))
             else:
                 self._change(name, part)
 
     def _check(self, name: str, plan: OperatorPlan) -> None:
         plan.check(self.job.operators[self._places[name]].shards, self.cluster.nodes)
         if len(plan.nodes) > self.room:
-            raise TopologyError(f"operator {name!r}: a plan numbers {len(plan.nodes)} slots, room={self.room}")
+            raise ConfigurationError(f"operator {name!r}: a plan numbers {len(plan.nodes)} slots, room={self.room}")
 
     def _check_numbers(self, name: str, plan: OperatorPlan) -> None:
-        """Slots keep their numbers: one that is to be on another node is another slot."""
+        """Refuse a plan in which a slot changes its node: that would be another slot, with another number."""
         old = self.plan.operators[name].nodes[: len(plan.nodes)]
         new = plan.nodes[: len(old)]
         if ((old >= 0) & (new >= 0) & (old != new)).any():
             slot = int(np.flatnonzero((old >= 0) & (new >= 0) & (old != new))[0])
-            raise TopologyError(f"operator {name!r}: slot {slot} cannot go to another node; give it another number")
+            raise ConfigurationError(
+                f"operator {name!r}: slot {slot} cannot go to another node; give it another number"
+            )
 
     def busy(self, operator: str) -> bool:
-        """Whether an operator is in the middle of a change."""
+        """True if an operator is in the middle of a change."""
         waits = operator in self._standing or any(w.operator == operator for w in self._waiting)
         return waits or not self._settled[self._places[operator]]
 
     def state_of(self, operator: str, sizes: npt.ArrayLike) -> None:
-        """Let the shards of an operator have state of other sizes, in bytes."""
+        """Set the state of every shard of an operator, in bytes."""
         self._shards["state"][self._span(self._places[operator])] = sizes
 
     def speeds_of(self, operator: str, speeds: npt.ArrayLike) -> None:
-        """Let the slots of an operator be as fast as this, 1 being the usual speed."""
+        """Set how fast the slots of an operator are; 1 is the usual speed."""
         first = self._places[operator] * self.room
         self._slots["speed"][first : first + self.room] = 1.0 / np.asarray(speeds, dtype=np.float64)
 
@@ -239,7 +257,7 @@ class Continuous:
         self._start_slots(place, old, wanted)
         self.plan = Plan({**self.plan.operators, name: wanted}, self.plan.nodes)
         shards = np.flatnonzero(old.routing != wanted.routing)
-        pause = Pause.OPERATOR if self.pause is Pause.SHARD and moves.repartitioned(old, wanted) else self.pause
+        pause = Pause.OPERATOR if self.pause is Pause.SHARD and shard_moves.repartitioned(old, wanted) else self.pause
         if not len(shards) and pause is not Pause.OPERATOR:
             return
         self._make_room(len(shards))
@@ -247,17 +265,17 @@ class Continuous:
         world, leaving = self._world(), shards + first_shard
         self._totals[0]["tick"] = self.time
         if pause is Pause.PAIR:
-            took = moves.together(world, leaving, targets, self.time)
+            took = shard_moves.together(world, leaving, targets, self.time)
             self.switches.append(took)
             self._leaving[name], self._standing[name] = old, self.time + took
             return
-        self._moving_count = moves.begin(world, leaving, targets, self.time, self._moving, self._moving_count)
+        self._moving_count = shard_moves.begin(world, leaving, targets, self.time, self._moving, self._moving_count)
         self._settled[place] = False
         if pause is Pause.OPERATOR:
             self._operators[place]["phase"] = 1
             self._leaving[name] = old
         else:
-            moves.label(world, leaving, self.time)
+            shard_moves.label(world, leaving, self.time)
 
     def _start_slots(self, place: int, old: OperatorPlan, wanted: OperatorPlan) -> None:
         """Slots that are new begin when the core is free: when a slot that goes from the same node is done."""
@@ -363,17 +381,25 @@ class Continuous:
             )
             first = place * self.room
             observed[name] = OperatorObservation(
-                plan,
-                shards["arrived"].astype(np.float64),
-                shards["completed"].astype(np.float64),
-                self._slots["useful"][first : first + len(plan.nodes)].copy(),
-                latency,
-                done[name] * (size / seconds),
-                shards["state"].copy(),
+                plan=plan,
+                arrived=shards["arrived"].astype(np.float64),
+                completed=shards["completed"].astype(np.float64),
+                useful=self._slots["useful"][first : first + len(plan.nodes)].copy(),
+                latency=latency,
+                traffic=done[name] * (size / seconds),
+                state=shards["state"].copy(),
             )
         admitted = int(after["admitted"] - before["admitted"])
         wanted = offered / seconds + len(self._left[0]) / _CATCH_UP
-        observation = Observation(self.time, seconds, observed, self._cores, admitted / seconds, wanted, self.epoch)
+        observation = Observation(
+            time=self.time,
+            seconds=seconds,
+            operators=observed,
+            cores=self._cores,
+            external=admitted / seconds,
+            wanted=wanted,
+            epoch=self.epoch,
+        )
         return Interval(
             observation,
             offered,

@@ -53,7 +53,7 @@ def pop(rows: Any, queues: Any, queue: int) -> int:
 
 @inlined
 def send(rows: Any, slots: Any, slot: int, row: int) -> None:
-    """Let a row be on its way to a slot."""
+    """Put a row on its way to a slot."""
     rows[row].next = NOBODY
     if slots[slot].first == NOBODY:
         slots[slot].first = row

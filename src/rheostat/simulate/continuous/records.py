@@ -122,10 +122,26 @@ class World(NamedTuple):
     """All of a running simulation, as compiled loops take it; the records above in arrays.
 
     Attributes:
-        free: when each server of each slot is free; ``late``, the row that it works on beyond the interval.
-        edges: whom operators send to, one after the other; ``cumulated``, shares of shards, cumulated.
-        random: state of the random numbers; ``bins``, rows by operator and latency.
-        patience: see ``Continuous``; ``pace``, seconds per byte of the network; the others are from ``Costs``.
+        free: when each server of each slot is free.
+        late: the row that each server works on beyond the interval.
+        slots: records of the slots.
+        shards: records of the shards.
+        rows: records of the rows, in use or not.
+        operators: records of the operators.
+        nodes: records of the nodes.
+        totals: one record of sums.
+        edges: whom operators send to, one after the other.
+        cumulated: shares of shards, cumulated.
+        random: state of the random numbers.
+        bins: rows by operator and latency.
+        patience: see ``Continuous``.
+        pace: seconds per byte of the network.
+        queue: see ``Costs``.
+        hold: see ``Costs``.
+        buffer: see ``Costs``.
+        shard_sync: see ``Costs``.
+        operator_sync: see ``Costs``.
+        pair_sync: see ``Costs``.
     """
 
     free: Any

@@ -21,7 +21,7 @@ cost = 0.001                 # seconds of a core per row
 executors = 32               # elastic executors; or slots = 256
 
 [policy]
-name = "elasticutor"         # static, resource-centric, naive-ec, streamswitch, drs, drs-lb
+name = "elasticutor"         # static, balance, resource-centric, naive-ec, streamswitch, drs, drs-lb
 bound = 0.02
 
 [success]                    # optional: how often mean latency over a window was within a bound
@@ -42,14 +42,14 @@ import numpy as np
 
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Policy
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError, TopologyError
 from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
-from rheostat.simulate.scenario.policies import make_policy, renamed
+from rheostat.simulate.scenario.policy_table import make_policy, renamed
 from rheostat.simulate.scenario.toml_table import checked, kinds_of, known, made
-from rheostat.simulate.scenario.workloads import make_workload
-from rheostat.simulate.simulation import Bound, Engine, Simulation
+from rheostat.simulate.scenario.workload_table import make_workload
+from rheostat.simulate.simulation import LatencyBound, Simulation, SimulationEngine
 from rheostat.workloads.arrivals import Workload
 
 __all__ = ["Scenario", "make_policy"]
@@ -79,6 +79,24 @@ class Scenario:
     """What is simulated; ``simulation`` makes it ready to run.
 
     Attributes:
+        title: for figures and progress.
+        seconds: how long it is simulated.
+        cluster: nodes and their network.
+        workload: where rows come from.
+        job: operators and how rows go between them.
+        plan: where operators run at first.
+        policy: who decides.
+        engine: ``continuous`` or ``epochs``.
+        timing: how finely time is cut; continuous engine.
+        costs: of changes, and bounds of queues; continuous engine.
+        patience: seconds that rows wait in front of the job when full queues stop the source; continuous engine.
+        overhead: seconds that every epoch costs; engine with epochs.
+        task: seconds of a core that every slot costs in every epoch; engine with epochs.
+        every: intervals between two decisions.
+        warm_up: seconds that do not count.
+        success: the bound that success is measured by, if any.
+        seed: everything random follows from it.
+        room: slots that an operator may have at most; continuous engine.
         notes: what was changed in what the file says, in words.
 
     >>> text = '''
@@ -117,26 +135,28 @@ class Scenario:
     task: float = 0.02
     every: int = 1
     warm_up: float = 0.0
-    success: Bound | None = None
+    success: LatencyBound | None = None
     seed: int = 1
     room: int = field(default=64)
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.engine not in ("continuous", "epochs"):
-            raise TopologyError(f'engine = {self.engine!r}: choose "continuous" or "epochs"')
+            raise ConfigurationError(f'engine = {self.engine!r}: choose "continuous" or "epochs"')
         if not (0 < self.seconds <= self.workload.seconds and self.seconds < np.inf):
             longest = (
                 f", and at most the workload's {self.workload.seconds:g}" if self.workload.seconds < np.inf else ""
             )
-            raise TopologyError(f"seconds = {self.seconds:g}: write a finite number above 0{longest}")
+            raise ConfigurationError(f"seconds = {self.seconds:g}: write a finite number above 0{longest}")
         for name in ("patience", "overhead", "task", "warm_up"):
             if not getattr(self, name) >= 0:
-                raise TopologyError(f"{name} = {getattr(self, name):g}: write a number of seconds, 0 or more")
+                raise ConfigurationError(f"{name} = {getattr(self, name):g}: write a number of seconds, 0 or more")
         if not self.warm_up < self.seconds:
-            raise TopologyError(f"warm_up = {self.warm_up:g}: write fewer than the {self.seconds:g} seconds of the run")
+            raise ConfigurationError(
+                f"warm_up = {self.warm_up:g}: write fewer than the {self.seconds:g} seconds of the run"
+            )
         if self.every < 1 or self.seed < 0:
-            raise TopologyError(f"every = {self.every}, seed = {self.seed}: write 1 or more, and 0 or more")
+            raise ConfigurationError(f"every = {self.every}, seed = {self.seed}: write 1 or more, and 0 or more")
         operators = {o.name for o in self.job.operators}
         known("[policy] bounds", getattr(self.policy, "bounds", {}), operators)
         known("[success] operators", self.success.operators if self.success else {}, operators)
@@ -150,7 +170,7 @@ class Scenario:
         try:
             given = tomllib.loads(path.read_text())
         except ValueError as error:  # no TOML, or no text at all
-            raise TopologyError(f"{path} is not TOML: {error}") from error
+            raise ConfigurationError(f"{path} is not TOML: {error}") from error
         given |= {key: value for key, value in changes.items() if value is not None}
         notes = []
         try:
@@ -163,8 +183,8 @@ class Scenario:
                     given["warm_up"] = seconds / 2
                     notes.append(f"a warm-up of {warm_up:g} s is too long for {seconds:g} s: it is {seconds / 2:g} s")
             return cls.of(given, tuple(notes))
-        except TopologyError as error:
-            raise TopologyError(f"{path}: {error}") from error
+        except (ConfigurationError, TopologyError) as error:
+            raise ConfigurationError(f"{path}: {error}") from error
 
     @classmethod
     def of(cls, given: Mapping[str, Any], notes: tuple[str, ...] = ()) -> Scenario:
@@ -178,13 +198,13 @@ class Scenario:
         }
         for part, text in needed.items():
             if part not in given:
-                raise TopologyError(f"a scenario needs {part}: write {text}, as the files in scenarios/ do")
+                raise ConfigurationError(f"a scenario needs {part}: write {text}, as the files in scenarios/ do")
         top = checked("", {key: value for key, value in given.items() if key in _TOP}, _TOP)
         engine = top.get("engine", "continuous")
         for other, keys in _ONLY.items():
             if engine in _ONLY and other != engine and (idle := sorted(keys & set(given))):
                 names = ", ".join(idle)
-                raise TopologyError(f'{names}: only engine = "{other}" reads this; leave it out for "{engine}"')
+                raise ConfigurationError(f'{names}: only engine = "{other}" reads this; leave it out for "{engine}"')
         interval = top.pop("interval", 1.0)
         tick = top.pop("tick", min(0.01, interval))
         cluster = made(Cluster, "[cluster]", given.get("cluster", {}))
@@ -201,7 +221,7 @@ class Scenario:
             policy=make_policy(given["policy"]),
             timing=Timing(tick, interval),
             costs=made(Costs, "[costs]", given.get("costs", {})),
-            success=made(Bound, "[success]", given["success"]) if "success" in given else None,
+            success=made(LatencyBound, "[success]", given["success"]) if "success" in given else None,
             room=max(cluster.total, *(len(p.nodes) for p in plan.operators.values())) + 8,
             notes=notes,
             **top,
@@ -210,7 +230,7 @@ class Scenario:
     def simulation(self) -> Simulation:
         """The engine and the policy, ready to run."""
         given = (self.job, self.cluster, self.workload, self.plan)
-        engine: Engine
+        engine: SimulationEngine
         if self.engine == "epochs":
             engine = Epochs(*given, seed=self.seed, overhead=self.overhead, task=self.task)
         else:
@@ -229,13 +249,15 @@ class Scenario:
 def _entries(given: Any) -> list[dict[str, Any]]:
     """What the file says of every operator, one after the other."""
     if not isinstance(given, list) or not given:
-        raise TopologyError("operators: write [[operators]], with two brackets on each side, once for every operator")
+        raise ConfigurationError(
+            "operators: write [[operators]], with two brackets on each side, once for every operator"
+        )
     kinds, found = {**kinds_of(Operator), **_PLACED}, []
     for place, entry in enumerate(given):
         name = entry.get("name", place + 1) if isinstance(entry, Mapping) else place + 1
         found.append(checked(f"[[operators]] {name!r}", entry, kinds, ("name", "cost")))
         if {"slots", "executors"} <= set(entry):
-            raise TopologyError(f"[[operators]] {name!r}: write slots or executors, not both")
+            raise ConfigurationError(f"[[operators]] {name!r}: write slots or executors, not both")
     return found
 
 
@@ -247,10 +269,10 @@ def _job(entries: list[dict[str, Any]], workload: Workload) -> Job:
         values.setdefault("inputs", (entries[place - 1]["name"],) if place else ())
         weights = values.pop("weights", None)
         if weights not in (None, "words"):
-            raise TopologyError(f'[[operators]] {entry["name"]!r} weights = "{weights}": only "words" is known')
+            raise ConfigurationError(f'[[operators]] {entry["name"]!r} weights = "{weights}": only "words" is known')
         if weights == "words":
             if not hasattr(workload, "count_weights"):
-                raise TopologyError('weights = "words" needs a workload of kind "wordcount"')
+                raise ConfigurationError('weights = "words" needs a workload of kind "wordcount"')
             values["weights"] = workload.count_weights(values["shards"])
         operators.append(Operator(**values))
     return Job(tuple(operators))
@@ -261,7 +283,7 @@ def _plan(entries: list[dict[str, Any]], job: Job, cluster: Cluster) -> Plan:
     for entry, operator in zip(entries, job.operators, strict=True):
         count = entry.get("executors", entry.get("slots", 1))
         if not 1 <= count <= operator.shards:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"[[operators]] {operator.name!r}: {count} slots or executors; write 1 to {operator.shards}"
             )
         if "executors" in entry:
@@ -270,5 +292,5 @@ def _plan(entries: list[dict[str, Any]], job: Job, cluster: Cluster) -> Plan:
             plans[operator.name] = OperatorPlan.even(operator.shards, count, cluster.nodes, first)
         first += count
     if first > cluster.total:
-        raise TopologyError(f"the operators begin with {first} slots, but there are {cluster.total} cores")
+        raise ConfigurationError(f"the operators begin with {first} slots, but there are {cluster.total} cores")
     return Plan(plans, cluster.nodes)

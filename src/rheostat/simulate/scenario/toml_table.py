@@ -9,7 +9,7 @@ from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError, TopologyError
 
 Kinds = Mapping[str, Any]
 """What may stand behind a name: a type, as dataclasses are annotated with."""
@@ -24,7 +24,7 @@ _SHOWN = 60
 
 
 def kinds_of(made: Any, leave_out: set[str] | frozenset[str] = frozenset()) -> dict[str, Any]:
-    """What the attributes of a dataclass may be, but for those that no file can give.
+    """The kinds of a dataclass's attributes, without those that a file cannot give.
 
     >>> from rheostat.simulate.job import Timing
     >>> kinds_of(Timing)
@@ -35,7 +35,7 @@ def kinds_of(made: Any, leave_out: set[str] | frozenset[str] = frozenset()) -> d
 
 
 def checked(where: str, values: Any, kinds: Kinds, needed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The values of a table, if it has no others than these and they are what they have to be.
+    """The values of a table; unknown names and values of a wrong kind are refused.
 
     Args:
         where: how the table is written in the file; nothing for what stands above all tables.
@@ -43,39 +43,39 @@ def checked(where: str, values: Any, kinds: Kinds, needed: tuple[str, ...] = ())
     >>> checked("[cluster]", {"nodes": "3"}, {"nodes": int})
     Traceback (most recent call last):
     ...
-    rheostat.errors.TopologyError: [cluster] nodes = "3": write a whole number, without quotes
+    rheostat.errors.ConfigurationError: [cluster] nodes = "3": write a whole number, without quotes
     """
     if not isinstance(values, Mapping):
-        raise TopologyError(f"{where}: write a table, a line {where} with lines name = value below it")
+        raise ConfigurationError(f"{where}: write a table, a line {where} with lines name = value below it")
     known(where or "a scenario", values, set(kinds))
     for name in needed:
         if name not in values:
-            raise TopologyError(f"{where or 'a scenario'} needs {name}")
+            raise ConfigurationError(f"{where or 'a scenario'} needs {name}")
     return {name: _fitted(f"{where} {name}".strip(), value, kinds[name]) for name, value in values.items()}
 
 
 def made(kind: Any, where: str, values: Any) -> Any:
-    """A dataclass from a table; what it refuses is told with where it stands."""
+    """A dataclass from a table; errors say where in the file the wrong value is."""
     given = checked(where, values, kinds_of(kind))
     try:
         return kind(**given)
-    except TopologyError as error:
-        raise TopologyError(f"{where}: {error}") from error
+    except (ConfigurationError, TopologyError) as error:
+        raise ConfigurationError(f"{where}: {error}") from error
 
 
 def known(where: str, values: Mapping[str, Any], allowed: set[str]) -> None:
-    """Refuse names that nobody knows."""
+    """Refuse unknown names."""
     unknown = sorted(set(values) - allowed)
     if unknown:
         has = f"known are {', '.join(sorted(allowed))}" if allowed else "it has none"
-        raise TopologyError(f"{where} has no {', '.join(unknown)}; {has}")
+        raise ConfigurationError(f"{where} has no {', '.join(unknown)}; {has}")
 
 
 def _fitted(name: str, value: Any, kind: Any) -> Any:
     """The value as the kind has it: whole numbers may stand for numbers, lists become tuples."""
     found, wanted = _fit(value, kind)
     if found is None:
-        raise TopologyError(f"{name} = {_shown(value)}: write {wanted}")
+        raise ConfigurationError(f"{name} = {_shown(value)}: write {wanted}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What time it is in an epoch: watermarks where streams meet, and when Spark began the epoch."""
+"""The time in an epoch: watermarks where streams meet, and when Spark began the epoch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from rheostat.topology.graph import CLOCK_JOINT
 
 
 def with_clocks(watermarks: Mapping[str, int | None], clocks: Iterable[str]) -> dict[str, int | None]:
-    """The watermarks of sources, and those of clocks that follow the slowest of several.
+    """The watermarks of sources, and those of clocks that follow the slowest of several sources.
+
+    Args:
+        watermarks: per source, its watermark; None before its first row.
+        clocks: names of clocks, as ``Graph.clock_of`` gives them.
 
     >>> with_clocks({"a": 5, "b": 3, "c": None}, ["a+b", "a+c"])
     {'a': 5, 'b': 3, 'c': None, 'a+b': 3, 'a+c': None}
@@ -26,7 +30,12 @@ def with_clocks(watermarks: Mapping[str, int | None], clocks: Iterable[str]) -> 
 
 
 def batch_time(offsets: Folder, epoch: int) -> int:
-    """When Spark planned a micro-batch, in microseconds since 1970, from the second line of its entry in the log."""
+    """When Spark planned a micro-batch, in microseconds since 1970.
+
+    Args:
+        offsets: the folder of Spark's offset log; the second line of an entry has the time.
+        epoch: number of the micro-batch.
+    """
     try:
         lines = offsets.read(str(epoch)).decode().splitlines()
         return int(json.loads(lines[1])["batchTimestampMs"]) * 1000

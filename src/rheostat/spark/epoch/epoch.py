@@ -1,248 +1,243 @@
-"""One epoch, from Spark's micro-batch to a commit."""
+"""One epoch, from Spark's micro-batch to the commit."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from pyspark.sql import DataFrame
 
 from rheostat.elastic.routing.balance import imbalance
-from rheostat.errors import CheckpointError, RheostatError
 from rheostat.planning.feeds import StreamSql, passes
+from rheostat.spark.actuator import EpochRouting
 from rheostat.spark.epoch.clocks import batch_time, with_clocks
-from rheostat.spark.epoch.control import Turn
-from rheostat.spark.epoch.job import Job
 from rheostat.spark.epoch.level import EpochSetting, EpochState, Level
-from rheostat.spark.input.counts import Counts, Observed, rows_by_shard
-from rheostat.spark.input.rows import EpochRows
-from rheostat.spark.output.outputs import EpochOutputs
+from rheostat.spark.epoch.query_context import QueryContext
+from rheostat.spark.epoch.source_counts import Observed, SourceCounts
+from rheostat.spark.input.epoch_streams import EpochStreams
+from rheostat.spark.input.shard_counts import rows_by_shard
+from rheostat.spark.output.epoch_outputs import EpochOutputs
 from rheostat.spark.progress import Progress, latency_of
-from rheostat.spark.stage.specs import PartReport
-from rheostat.spark.stage.stage import EPOCH_CONF, explained
+from rheostat.spark.stage.task_reports import PartReport
 from rheostat.state.manifest import SourceState
 from rheostat.topology.nodes import Source
-from rheostat.types import micros_sql
-from rheostat.windows.partials import quoted
 
 _CHANGES = 100
 """How many changes of routing a manifest remembers."""
 
+Watermarks = Mapping[str, int | None]
+"""Per clock, the watermark in microseconds; None before its first row."""
 
-class _StoppedError(RheostatError):
-    """An epoch was given up because its query is being stopped.
 
-    Spark knows such an error by words in its message (SPARK-39218). It looks for them with an expression that overflows
-    its stack if the Java error that came of the stop, with all its causes, is left in the message.
+class Epoch:
+    """The work of one epoch.
+
+    Args:
+        query: the query it belongs to.
+        batch: Spark's micro-batch.
+        epoch: its number.
     """
 
-    def __init__(self) -> None:
-        super().__init__(
-            "the query is being stopped: py4j.protocol.Py4JJavaError: An error occurred while calling an epoch: "
-            "java.lang.InterruptedException"
-        )
-
-
-class EpochRunner:
-    """Runs epochs: the function that Spark calls with every micro-batch.
-
-    Attributes:
-        failure: what made the last epoch fail, as the user should see it.
-    """
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._configured = False
-        self._stopping = False
-        self.failure: BaseException | None = None
-
-    def give_up(self) -> None:
-        """The query is about to be stopped: if an epoch under way fails now, Spark is told that this is why."""
-        self._stopping = True
-
-    def __call__(self, batch: DataFrame, epoch: int) -> None:
-        """Run an epoch that has not been committed yet; Spark may not have noted that it has."""
-        try:
-            if epoch != self._job.checkpoint.manifest.epoch:
-                self._check_next(epoch)
-                self._configure(batch)
-                _Epoch(self._job, batch, epoch).run()
-        except BaseException as error:
-            self.failure = explained(error)
-            if self._stopping:
-                raise _StoppedError from None
-            raise
-
-    def _check_next(self, epoch: int) -> None:
-        done = self._job.checkpoint.manifest.epoch
-        if epoch != done + 1:
-            raise CheckpointError(
-                f"Spark wants to run epoch {epoch}, but the newest manifest in {self._job.checkpoint.folder.uri} is of "
-                f"epoch {done}: spark/ and epochs/ are of different times; restore both from the same copy"
-            )
-
-    def _configure(self, batch: DataFrame) -> None:
-        """Settings for the session that Spark made for this query; the user's own is not touched."""
-        if self._configured:
-            return
-        conf = batch.sparkSession.conf
-        for name, value in EPOCH_CONF.items():
-            conf.set(name, value)
-        conf.set("spark.sql.shuffle.partitions", str(batch.sparkSession.sparkContext.defaultParallelism))
-        self._configured = True
-
-
-class _Epoch:
-    """The work of one epoch."""
-
-    def __init__(self, job: Job, batch: DataFrame, epoch: int) -> None:
-        self._job = job
+    def __init__(self, query: QueryContext, batch: DataFrame, epoch: int) -> None:
+        self._query = query
         self._epoch = epoch
-        self._manifest = job.checkpoint.manifest
+        self._manifest = query.checkpoint.manifest
         self._began = self._clock = time.perf_counter()
         self._steps: dict[str, float] = {}
         self._state = EpochState(dict(self._manifest.tables))
         self._observed: dict[str, Observed] = {}
-        self._rows = EpochRows(job.graph, batch)
-        self._outputs = EpochOutputs(job, epoch, self._rows)
-        self._turn = Turn(job.control.routing)
+        self._streams = EpochStreams(query.graph, batch)
+        self._outputs = EpochOutputs(
+            graph=query.graph,
+            plan=query.plan,
+            checkpoint=query.checkpoint.folder,
+            epoch=epoch,
+            spark=self._streams.spark,
+        )
+        self._routing = EpochRouting(routing=query.actuator.routing)
         self._counted: dict[str, dict[int, int]] = {}
 
     def run(self) -> None:
-        """One epoch, in this order:
+        """Run the epoch, in this order:
 
-        0. Fix the routing, which may differ from the last epoch's.
-        1. Level by level: take partials in, move the watermark, close windows into staged results.
-        2. Write the sinks, which are idempotent by epoch.
-        3. Commit: write the manifest. Up to here nothing counted; from here on everything does.
+        1. Prepare the input: keep the rows in memory if they are read more than once, count them where they must be.
+        2. Fix the routing, which may differ from the last epoch's.
+        3. Level by level: take rows in, move the watermarks, close what they have passed, stage the results.
+        4. Write the sinks, which are idempotent by epoch.
+        5. Commit: write the manifest. Until then nothing of the epoch counts; from then on everything does.
+        6. Clean up, and tell how it went.
         """
         try:
-            self._run()
+            before = self._watermarks_before()
+            self._prepare_input()
+            self._routing = self._fix_routing()
+            counts, after = self._run_levels(before)
+            self._write_sinks(before, counts)
+            self._commit(counts, after)
+            self._finish(counts)
         finally:
-            self._rows.release()
+            self._streams.release()
 
-    def _run(self) -> None:
-        job = self._job
-        self._prepare()
-        self._turn = job.control.turn(self._epoch, self._counted)
-        before = with_clocks({s.name: self._manifest.watermarks.get(s.name) for s in job.sources}, job.plan.clocks)
-        setting = EpochSetting(
-            self._epoch,
-            self._rows.spark,
-            before,
-            self._turn.routing,
-            self._outputs.staging,
-            self._turn.moved,
-            self._turn.expected,
-            self._processing_time(),
-        )
-        counts, after = {s.name: Counts() for s in job.sources}, before
-        for number in range(max(job.plan.levels, 1)):
-            level = Level(number, job.plan, job.checkpoint.shards, job.checkpoint.table_folder)
-            streams = self._streams(level)
-            reports: list[PartReport] = []
-            if streams:
-                reports, observed = level.ingest(setting, streams, self._state)
-                self._observed.update(observed)
-            if number == 0:
-                counts = {n: c.counts(reports, self._observed.get(n)) for n, c in job.counters.items()}
-                after = self._watermarks(before, counts)
-            self._step("ingest")
-            self._outputs.stage([*reports, *level.close(setting, after, self._state)])
-            self._step("close")
-        self._outputs.write(before, counts)
-        self._step("sinks")
-        self._commit(counts, after)
+    def _watermarks_before(self) -> Watermarks:
+        """The watermarks up to which earlier epochs have closed windows."""
+        known = {s.name: self._manifest.watermarks.get(s.name) for s in self._query.sources}
+        return with_clocks(known, self._query.plan.clocks)
 
-    def _prepare(self) -> None:
+    def _prepare_input(self) -> None:
         """Keep the rows in memory if they are read more than once, and count them where they must be."""
-        graph, reads = self._job.graph, passes(self._job.plan, 0)
+        graph, reads = self._query.graph, passes(self._query.plan, 0)
         plain = [s for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)]
-        observed = {n: c for n, c in self._job.counters.items() if c.must_observe}
-        ahead = self._job.control.ahead and reads > 0
-        if reads + len(plain) + ahead > 1 or len(self._job.sources) > 1 or reads == 0:
-            self._rows.keep()
-            self._observed = {name: counter.count(self._rows.stream(name)) for name, counter in observed.items()}
+        observed = {n: c for n, c in self._query.counters.items() if c.must_observe}
+        ahead = self._query.loop.control.policy.ahead and reads > 0
+        if reads + len(plain) + ahead > 1 or len(self._query.sources) > 1 or reads == 0:
+            self._streams.keep()
+            self._observed = {name: counter.count(self._streams.stream(name)) for name, counter in observed.items()}
         else:
             for name, counter in observed.items():
-                self._rows.replace(name, counter.observe(self._rows.stream(name)))
+                self._streams.replace(name, counter.observe(self._streams.stream(name)))
         if ahead:
-            self._counted = rows_by_shard(self._job.plan, self._job.checkpoint.shards, self._rows)
+            self._counted = rows_by_shard(self._query.plan, self._query.checkpoint.shards, self._streams)
 
-    def _streams(self, level: Level) -> dict[str, StreamSql]:
-        """The rows that the tables of a level read, as far as there are some."""
-        streams = {}
-        read = [t.upstream for t in level.tables] + [u for t in level.keyed for u in t.process.upstreams]
-        for upstream in dict.fromkeys(read):
-            origin = self._job.graph.origin_of(upstream)
-            if isinstance(origin, Source):
-                arrival = None
-                if origin.arrival_time and origin.arrival_time in self._rows.stream(upstream).columns:
-                    arrival = micros_sql(quoted(origin.arrival_time), origin.arrival_time_type or "timestamp")
-                streams[upstream] = StreamSql(self._rows.view(upstream), arrival)
-            elif origin.name in self._rows.results:
-                streams[upstream] = StreamSql(self._rows.view(upstream))
-        return streams
+    def _fix_routing(self) -> EpochRouting:
+        """One turn of the loop, with what the last epoch measured; then the routing of this epoch is fixed."""
+        query = self._query
+        seen, loads = query.observer.before(self._counted), query.observer.expected(self._counted)
+        turn = query.loop.turn(seen, query.actuator.plan, loads)
+        return query.actuator.begin(self._epoch, turn, loads)
 
-    def _watermarks(self, before: Mapping[str, int | None], counts: Mapping[str, Counts]) -> dict[str, int | None]:
-        """Newest event time minus slack, never going back."""
+    def _run_levels(self, before: Watermarks) -> tuple[dict[str, SourceCounts], Watermarks]:
+        """Run all levels; what the epoch brought from every source, and the watermarks after it."""
+        query, setting = self._query, self._setting(before)
+        counts, after = {s.name: SourceCounts() for s in query.sources}, before
+        for number in range(max(query.plan.levels, 1)):
+            level = Level(
+                number=number,
+                plan=query.plan,
+                shards=query.checkpoint.shards,
+                folder_of=query.checkpoint.table_folder,
+            )
+            reports = self._ingest(level, setting)
+            if number == 0:
+                counts = {n: c.counts(reports, self._observed.get(n)) for n, c in query.counters.items()}
+                after = self._watermarks_after(before, counts)
+            self._step("ingest")
+            reports += level.close(setting, after, self._state)
+            for operator, staged in self._outputs.stage(reports).items():
+                self._streams.add_results(operator, staged.frame)
+            self._step("close")
+        return counts, after
+
+    def _setting(self, before: Watermarks) -> EpochSetting:
+        return EpochSetting(
+            epoch=self._epoch,
+            spark=self._streams.spark,
+            before=before,
+            routing=self._routing.routing,
+            staging=self._outputs.staging,
+            moved=self._routing.moved,
+            expected=self._routing.expected,
+            processing_time=self._processing_time(),
+        )
+
+    def _ingest(self, level: Level, setting: EpochSetting) -> list[PartReport]:
+        """Take the rows of a level in, if there are any; what its tasks reported."""
+        found = {name: self._streams.sql(name) for name in self._query.plan.streams_at(level.number)}
+        streams: dict[str, StreamSql] = {name: sql for name, sql in found.items() if sql is not None}
+        if not streams:
+            return []
+        reports, observed = level.ingest(setting, streams, self._state)
+        self._observed.update(observed)
+        return reports
+
+    def _watermarks_after(self, before: Watermarks, counts: Mapping[str, SourceCounts]) -> Watermarks:
+        """Newest event time minus slack; a watermark never goes back."""
         after: dict[str, int | None] = {}
-        for source in self._job.sources:
+        for source in self._query.sources:
             seen = self._source_state(source.name, counts[source.name]).watermark(source.slack)
             after[source.name] = max((w for w in (before[source.name], seen) if w is not None), default=None)
-        return with_clocks(after, self._job.plan.clocks)
+        return with_clocks(after, self._query.plan.clocks)
 
     def _processing_time(self) -> int | None:
         """When Spark began the epoch, if any state expires by it; from Spark's log, so a repetition has the same."""
-        if not any(t.process.ttl and t.process.clock == "processing" for t in self._job.plan.keyed.values()):
+        if not any(t.process.ttl and t.process.clock == "processing" for t in self._query.plan.keyed.values()):
             return None
-        began = batch_time(self._job.checkpoint.folder / "spark" / "offsets", self._epoch)
+        began = batch_time(self._query.checkpoint.folder / "spark" / "offsets", self._epoch)
         return max(began, self._manifest.totals.get("processing_time", began))
 
-    def _source_state(self, name: str, counts: Counts) -> SourceState:
-        old = self._manifest.sources.get(name, SourceState())
-        return SourceState(
-            max((t for t in (old.max_time, counts.max_time) if t is not None), default=None),
-            old.rows + counts.rows,
-            old.late + counts.late,
-            old.dropped + counts.dropped,
-            old.nulls + counts.nulls,
+    def _source_state(self, name: str, counts: SourceCounts) -> SourceState:
+        """How far a source has come with this epoch."""
+        return counts.add_to(self._manifest.sources.get(name, SourceState()))
+
+    def _write_sinks(self, before: Watermarks, counts: Mapping[str, SourceCounts]) -> None:
+        """Write all sinks, and the rows that sources keep aside if there are any."""
+        self._outputs.write(self._streams.stream)
+        for source in self._query.sources:
+            late = source.late == "aside" and counts[source.name].late > 0
+            nulls = source.nulls == "aside" and counts[source.name].nulls > 0
+            if late or nulls:
+                rows = self._streams.stream(source.name)
+                self._outputs.keep_aside(source, rows, before[source.name], late=late, nulls=nulls)
+        self._step("sinks")
+
+    def _commit(self, counts: Mapping[str, SourceCounts], after: Watermarks) -> None:
+        """Commit the epoch, in this order:
+
+        1. Drop segments that no window will read any more.
+        2. Observe what the tasks measured, so that the manifest remembers the load of every shard.
+        3. Write the manifest: segments, watermarks, routing, counters, loads. This is the only commit there is.
+        """
+        self._state.expire(self._query.plan.tables, after)
+        self._observe(counts)
+        changes = [*self._manifest.changes, *(c.to_json() for c in self._routing.changes)]
+        self._query.checkpoint.commit(
+            self._manifest.at(
+                self._epoch,
+                topology=self._query.recorded,
+                sources={n: self._source_state(n, c) for n, c in counts.items()},
+                watermarks=dict(after),
+                routing=dict(self._routing.routing),
+                tables=self._state.segments,
+                totals=self._totals(counts),
+                loads={n: loads.to_pairs() for n, loads in self._query.observer.loads.items()},
+                changes=tuple(changes[-_CHANGES:]),
+            )
         )
 
-    def _commit(self, counts: Mapping[str, Counts], after: Mapping[str, int | None]) -> None:
-        job = self._job
-        self._state.expire(job.plan.tables, after)
+    def _observe(self, counts: Mapping[str, SourceCounts]) -> None:
+        """What this epoch measured, for the turn of the loop before the next one."""
+        self._query.observer.observe(
+            self._state.reports,
+            self._counted,
+            self._query.actuator.plan,
+            epoch=self._epoch,
+            time=time.monotonic(),
+            seconds=time.perf_counter() - self._began,
+            rows=sum(c.rows for c in counts.values()),
+        )
+
+    def _totals(self, counts: Mapping[str, SourceCounts]) -> dict[str, int]:
+        """The counters since the checkpoint was made."""
         totals = Counter(self._manifest.totals)
         if (began := self._processing_time()) is not None:
             totals["processing_time"] = began
         totals.update(rows=sum(c.rows for c in counts.values()), results=sum(self._outputs.counts.values()))
-        job.control.observe(self._state.reports, self._counted)
-        changes = [*self._manifest.changes, *(c.to_json() for c in self._turn.changes)]
-        job.checkpoint.commit(
-            self._manifest.at(
-                self._epoch,
-                topology=job.recorded,
-                sources={n: self._source_state(n, c) for n, c in counts.items()},
-                watermarks=dict(after),
-                routing=dict(self._turn.routing),
-                tables=self._state.segments,
-                totals=dict(totals),
-                loads={n: loads.to_pairs() for n, loads in job.control.loads.items()},
-                changes=tuple(changes[-_CHANGES:]),
-            )
-        )
+        return dict(totals)
+
+    def _finish(self, counts: Mapping[str, SourceCounts]) -> None:
+        """Delete what was staged, and tell how the epoch went."""
         self._outputs.discard()
         self._step("commit")
-        job.on_progress(self._progress(counts))
+        self._query.on_progress(self._progress(counts))
 
-    def _progress(self, counts: Mapping[str, Counts]) -> Progress:
-        manifest, reports = self._job.checkpoint.manifest, self._state.reports
-        tables = self._job.plan.tables
-        # What operators gave too late for the windows after them; what sources gave too late is in the counts.
+    def _progress(self, counts: Mapping[str, SourceCounts]) -> Progress:
+        manifest, reports = self._query.checkpoint.manifest, self._state.reports
+        tables = self._query.plan.tables
+        # Results of operators that were late for the windows over them; late rows of sources are in the counts.
         after = [did for r in reports for t, did in r.tables.items() if t in tables and tables[t].level > 0]
         arrivals = [point for r in reports for t in r.tables.values() for point in t.arrivals]
+        useful = self._by_slot(lambda report: sum(report.shards.values()))
         return Progress(
             epoch=self._epoch,
             rows=sum(c.rows for c in counts.values()),
@@ -256,33 +251,27 @@ class _Epoch:
             state_rows=manifest.state_rows,
             seconds=time.perf_counter() - self._began,
             steps=self._steps,
-            slot_seconds=self._slot_seconds(reports),
-            imbalance=self._imbalance(reports),
-            hottest=self._job.control.hottest,
-            hot=self._turn.hot,
-            changes=self._turn.changes,
+            slot_seconds=self._by_slot(lambda report: report.seconds),
+            imbalance={name: round(imbalance(np.array(seconds)), 3) for name, seconds in useful.items()},
+            hottest=self._query.observer.hottest,
+            hot=self._routing.hot,
+            changes=self._routing.changes,
             fetched_bytes=sum(r.fetched for r in reports),
             migrated_bytes=sum(r.migrated for r in reports),
             latency=latency_of(arrivals, time.time() * 1e6),
         )
 
-    def _slot_seconds(self, reports: Iterable[PartReport]) -> dict[str, list[float]]:
-        seconds: dict[str, list[float]] = {}
-        for report in reports:
-            slots = max(self._turn.routing[report.component]) + 1
-            seconds.setdefault(report.component, [0.0] * slots)[report.slot] += report.seconds
-        return seconds
-
-    def _imbalance(self, reports: Iterable[PartReport]) -> dict[str, float]:
-        useful: dict[str, list[float]] = {}
-        for report in reports:
-            slots = max(self._turn.routing[report.component]) + 1
-            useful.setdefault(report.component, [0.0] * slots)[report.slot] += sum(report.shards.values())
-        return {name: round(imbalance(np.array(seconds)), 3) for name, seconds in useful.items()}
+    def _by_slot(self, value: Callable[[PartReport], float]) -> dict[str, list[float]]:
+        """Per component, the sum of a value of the reports for each slot."""
+        sums: dict[str, list[float]] = {}
+        for report in self._state.reports:
+            slots = max(self._routing.routing[report.component]) + 1
+            sums.setdefault(report.component, [0.0] * slots)[report.slot] += value(report)
+        return sums
 
     def _step(self, name: str) -> None:
         """Note how long a step took, and let tests interfere."""
         now = time.perf_counter()
         self._steps[name] = self._steps.get(name, 0.0) + now - self._clock
         self._clock = now
-        self._job.probe(name)
+        self._query.probe(name)

@@ -1,4 +1,4 @@
-"""One level of the dataflow in one epoch: take partials in, then close what the watermark has passed."""
+"""One level of the dataflow in one epoch: take rows in, then close what the watermark has passed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from rheostat.keyed.layout import WAKE
-from rheostat.planning.feeds import Feed, StreamSql, feeds_sql, part_sql, plan_feeds
-from rheostat.planning.physical import Component, KeyedTable, PhysicalPlan, Table
-from rheostat.spark.input.counts import Observed
-from rheostat.spark.stage.specs import KeyedSpec, PartReport, StageSpec, TableSpec
-from rheostat.spark.stage.stage import run_close, run_ingest
+from rheostat.keyed.keyed_layout import WAKE
+from rheostat.planning.feed_sql import feeds_sql, part_sql
+from rheostat.planning.feeds import Feed, StreamSql, plan_feeds
+from rheostat.planning.tables import Component, KeyedTable, PhysicalPlan, WindowTable
+from rheostat.spark.epoch.source_counts import Observed, read_observed
+from rheostat.spark.stage.specs import KeyedTableSpec, StageSpec, WindowTableSpec
+from rheostat.spark.stage.stage import close_stage, collect_reports, ingest_stage
+from rheostat.spark.stage.task_reports import PartReport
 from rheostat.state import compaction
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
@@ -20,13 +22,18 @@ from rheostat.state.segments import Segment
 
 @dataclass
 class EpochState:
-    """The segments as the epoch leaves them, built up stage by stage."""
+    """The state as the epoch leaves it, built up stage by stage.
+
+    Attributes:
+        segments: per table, its live segments, oldest first.
+        reports: what the tasks of all stages reported.
+    """
 
     segments: dict[str, tuple[Segment, ...]]
     reports: list[PartReport] = field(default_factory=list)
 
     def add(self, reports: Sequence[PartReport], folded: Mapping[str, tuple[Segment, ...]]) -> None:
-        """Take a stage's new segments in, and the ones they replace out."""
+        """Add the segments that a stage wrote, and remove those it folded into them."""
         self.reports += reports
         for table, gone in folded.items():
             self.segments[table] = tuple(s for s in self.segments.get(table, ()) if s not in gone)
@@ -35,23 +42,25 @@ class EpochState:
                 if did.segment is not None:
                     self.segments[table] = (*self.segments.get(table, ()), did.segment)
 
-    def expire(self, tables: Mapping[str, Table], watermarks: Mapping[str, int | None]) -> None:
-        """Drop segments of which no window will ever read anything."""
+    def expire(self, tables: Mapping[str, WindowTable], watermarks: Mapping[str, int | None]) -> None:
+        """Remove segments that no window will read any more."""
         for name, segments in self.segments.items():
             if name not in tables:
                 continue
-            plan, watermark = tables[name].plan, watermarks[tables[name].source]
+            plan, watermark = tables[name].plan, watermarks[tables[name].clock]
             if watermark is not None:
                 self.segments[name] = tuple(
                     s for s in segments if any(plan.expiry(g, last) > watermark for g, (_, last) in s.spans.items())
                 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EpochSetting:
     """What all stages of an epoch share.
 
     Attributes:
+        epoch: number of the epoch.
+        spark: the session of the epoch.
         before: per clock, the watermark up to which windows have been closed and timers called.
         routing: per component, the slot of every shard.
         staging: per operator whose results are read, where they go.
@@ -70,13 +79,20 @@ class EpochSetting:
     processing_time: int | None = None
 
     def now(self, table: KeyedTable) -> int | None:
-        """What a table's time to live is measured by."""
-        return self.before[table.source] if table.process.clock == "event" else self.processing_time
+        """The time that a table's time to live is measured by."""
+        return self.before[table.clock] if table.process.clock == "event" else self.processing_time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Level:
-    """The tables that run in one stage, and how to address their slots."""
+    """The tables that run in one stage.
+
+    Attributes:
+        number: number of the level.
+        plan: the plan of the topology.
+        shards: the number of shards.
+        folder_of: from the name of a table to the folder of its segments.
+    """
 
     number: int
     plan: PhysicalPlan
@@ -84,63 +100,97 @@ class Level:
     folder_of: Callable[[str], Folder]
 
     @property
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[WindowTable]:
+        """The window tables of the level."""
         return self.plan.tables_at(self.number)
 
     @property
     def keyed(self) -> list[KeyedTable]:
+        """The keyed tables of the level."""
         return self.plan.keyed_at(self.number)
 
     @property
     def components(self) -> list[Component]:
+        """The components of the level."""
         return self.plan.components_at(self.number)
 
     def ingest(
         self, setting: EpochSetting, streams: Mapping[str, StreamSql], state: EpochState
     ) -> tuple[list[PartReport], dict[str, Observed]]:
-        """Aggregate rows to partials in the JVM and let every slot write its own; also what was observed on the way."""
+        """Aggregate rows to partials in the JVM, and let every slot write its own.
+
+        Args:
+            setting: what all stages of the epoch share.
+            streams: the streams that have rows.
+            state: the state so far; the stage's segments are added to it.
+
+        Returns:
+            What the tasks reported, and the counts of rows that were observed on the way.
+        """
         feeds = plan_feeds(self.plan, self.number, streams)
         fold = {t.name: compaction.choose(state.segments.get(t.name, ())) for t in self.tables}
-        specs = {}
+        fold |= {t.name: compaction.choose_newest(state.segments.get(t.name, ())) for t in self.keyed}
+        windows = {}
         for table in self.tables:
             live = tuple(s for s in state.segments.get(table.name, ()) if s not in fold[table.name])
-            reads = live if any(o.emit == "update" for o in table.outputs) else ()
-            specs[table.name] = TableSpec(
-                table, self.folder_of(table.name), reads, fold[table.name], before=setting.before[table.source]
+            windows[table.name] = WindowTableSpec(
+                table=table,
+                folder=self.folder_of(table.name),
+                segments=live if table.refreshes else (),
+                fold=fold[table.name],
+                before=setting.before[table.clock],
             )
-        keyed = {}
-        for owner in self.keyed:
-            segments = state.segments.get(owner.name, ())
-            fold[owner.name] = compaction.choose_newest(segments)
-            before, now = setting.before[owner.source], setting.now(owner)
-            folder = self.folder_of(owner.name)
-            keyed[owner.name] = KeyedSpec(owner, folder, segments, fold[owner.name], before, now=now)
-        spec = self._spec(setting, self.components, specs, keyed, feeds)
+        keyed = {
+            table.name: KeyedTableSpec(
+                table=table,
+                folder=self.folder_of(table.name),
+                segments=state.segments.get(table.name, ()),
+                fold=fold[table.name],
+                before=setting.before[table.clock],
+                now=setting.now(table),
+            )
+            for table in self.keyed
+        }
+        spec = self._spec(setting, self.components, windows, keyed, feeds)
         sql = feeds_sql(feeds, self.plan, streams, self._part_of(spec))
-        reports, observed = run_ingest(setting.spark.sql(sql), spec)
+        stage = ingest_stage(setting.spark.sql(sql), spec)
+        reports = collect_reports(stage)
         state.add(reports, fold)
-        return reports, observed
+        return reports, read_observed(stage)
 
     def close(self, setting: EpochSetting, after: Mapping[str, int | None], state: EpochState) -> list[PartReport]:
-        """Close windows that have ended and call timers that are due; nothing runs if there are none."""
-        specs = {}
+        """Close windows that have ended and call timers that are due; no stage runs if there are none.
+
+        Args:
+            setting: what all stages of the epoch share.
+            after: per clock, the watermark up to which to close.
+            state: the state so far; the stage's segments are added to it.
+
+        Returns:
+            What the tasks reported.
+        """
+        windows = {}
         for table in self.tables:
-            before, until = setting.before[table.source], after[table.source]
+            before, until = setting.before[table.clock], after[table.clock]
             segments = state.segments.get(table.name, ())
             if until is not None and segments and table.plan.closes_any(before, until):
                 folder = self.folder_of(table.name)
-                specs[table.name] = TableSpec(table, folder, segments, before=before, after=until)
+                windows[table.name] = WindowTableSpec(
+                    table=table, folder=folder, segments=segments, before=before, after=until
+                )
         keyed = {}
         for owner in self.keyed:
-            before, until = setting.before[owner.source], after[owner.source]
+            before, until = setting.before[owner.clock], after[owner.clock]
             segments = state.segments.get(owner.name, ())
             if until is not None and _any_due(segments, before, until):
-                folder = self.folder_of(owner.name)
-                keyed[owner.name] = KeyedSpec(owner, folder, segments, (), before, until, setting.now(owner))
-        closing = [c for c in self.components if any(t in specs or t in keyed for t in c.tables)]
+                folder, now = self.folder_of(owner.name), setting.now(owner)
+                keyed[owner.name] = KeyedTableSpec(
+                    table=owner, folder=folder, segments=segments, before=before, after=until, now=now
+                )
+        closing = [c for c in self.components if any(t in windows or t in keyed for t in c.tables)]
         if not closing:
             return []
-        reports = run_close(setting.spark, self._spec(setting, closing, specs, keyed, []))
+        reports = collect_reports(close_stage(setting.spark, self._spec(setting, closing, windows, keyed, [])))
         state.add(reports, {})
         return reports
 
@@ -148,25 +198,26 @@ class Level:
         self,
         setting: EpochSetting,
         components: Sequence[Component],
-        specs: Mapping[str, TableSpec],
-        keyed: Mapping[str, KeyedSpec],
+        windows: Mapping[str, WindowTableSpec],
+        keyed: Mapping[str, KeyedTableSpec],
         feeds: Sequence[Feed],
     ) -> StageSpec:
         routing = setting.routing
         # Spark starts tasks in the order of their partitions: the longest first, so that it does not end last.
         parts = [(c.name, slot) for c in components for slot in range(max(routing[c.name]) + 1)]
         return StageSpec(
-            setting.epoch,
-            tuple(sorted(parts, key=lambda part: -setting.expected.get(part, 0.0))),
-            {c.name: routing[c.name] for c in components},
-            {c.name: tuple(specs[t] for t in c.tables if t in specs) for c in components},
-            {c.name: tuple(keyed[t] for t in c.tables if t in keyed) for c in components},
-            tuple(feeds),
-            setting.staging,
-            setting.moved,
+            epoch=setting.epoch,
+            parts=tuple(sorted(parts, key=lambda part: -setting.expected.get(part, 0.0))),
+            routing={c.name: routing[c.name] for c in components},
+            tables={c.name: tuple(windows[t] for t in c.tables if t in windows) for c in components},
+            keyed={c.name: tuple(keyed[t] for t in c.tables if t in keyed) for c in components},
+            feeds=tuple(feeds),
+            staging=setting.staging,
+            moved=setting.moved,
         )
 
     def _part_of(self, spec: StageSpec) -> Callable[[str], str]:
+        """From the name of a table to Spark SQL for the partition of a row."""
         number = {part: i for i, part in enumerate(spec.parts)}
         component_of = {t: c.name for c in self.components for t in c.tables}
 
@@ -178,6 +229,6 @@ class Level:
 
 
 def _any_due(segments: Sequence[Segment], before: int | None, until: int) -> bool:
-    """Whether some key may have a timer in ``(before, until]``, by the spans of the segments."""
+    """True if some key may have a timer in ``(before, until]``, by the spans of the segments."""
     spans = [s.spans[WAKE] for s in segments if WAKE in s.spans]
     return any(first <= until and (before is None or last > before) for first, last in spans)

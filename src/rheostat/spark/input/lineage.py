@@ -1,8 +1,8 @@
 """What a map does to rows, read off Spark's own plan of it.
 
-Watermarks and row counts belong to the source. If the maps in between only project, both can be had from the partials
-for free; otherwise rows have to be observed where they enter, at a small cost per row. And a map that groups or sorts
-would do so per epoch, which nobody can mean.
+Watermarks and row counts belong to the source. If the maps in between only project, the partials have both for free;
+otherwise rows are counted where they enter, at a small cost per row. A map that groups or sorts would do so within each
+epoch, whose boundaries mean nothing to a user, so such a map is refused.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _STATEFUL = frozenset(
 
 
 def keeps_rows(source: DataFrame, mapped: DataFrame, event_time: str) -> bool:
-    """Whether ``mapped`` has the rows of ``source``, one for one, with the event time untouched."""
+    """True if ``mapped`` has the rows of ``source``, one for one, with the event time unchanged."""
     if any(node.nodeName() not in _PROJECTIONS for node in _steps(source, mapped)):
         return False
     return bool(_identity(source, event_time) == _identity(mapped, event_time))
 
 
 def stateful_step(given: DataFrame, mapped: DataFrame) -> str | None:
-    """The first step of the map that does not work row by row, if there is one."""
+    """The first step of the map that does not work row by row; None if there is none."""
     return next((n.nodeName() for n in _steps(given, mapped) if n.nodeName() in _STATEFUL), None)
 
 
 def rewrites(given: DataFrame, mapped: DataFrame, column: str) -> bool:
-    """Whether a projection of the map computes a column anew, rather than passing it on."""
+    """True if the map computes a column anew instead of passing it on."""
     for node in _steps(given, mapped):
         if node.nodeName() != "Project":
             continue
@@ -76,5 +76,5 @@ def _items(sequence: Any) -> list[Any]:
 
 
 def _identity(frame: DataFrame, column: str) -> Any:
-    """Spark's identity of an attribute: a column that is computed anew gets a new one."""
+    """Spark's identity of a column; a column that is computed anew has a new one."""
     return next((str(a.exprId()) for a in _items(_plan(frame).output()) if a.name() == column), None)

@@ -1,4 +1,4 @@
-"""Rows kept aside: late ones, and those without event time. Looked for only in epochs that have some."""
+"""Rows kept aside: late ones, and those without event time. They are searched only in epochs that have some."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rheostat.planning.physical import Table
+from rheostat.windows.lateness import late_sql
 from rheostat.windows.window import Window
 
 REASON = "reason"
+"""Column that says why a row is kept aside: ``late`` or ``null``."""
 
 
 def rows_aside(
-    rows: DataFrame, time_sql: str, tables: Iterable[Table], watermark: int | None, *, late: bool, nulls: bool
+    rows: DataFrame, time_sql: str, windows: Iterable[Window], watermark: int | None, *, late: bool, nulls: bool
 ) -> DataFrame:
-    """The rows of a source that are to be kept aside, with the reason."""
-    windows = {g.window for t in tables for g in t.plan.granules if g.requested}
-    missed = " OR ".join(_missed(time_sql, w, watermark) for w in sorted(windows)) if watermark is not None else "false"
+    """The rows of a source that are to be kept aside, with the reason.
+
+    Args:
+        rows: all rows of the source in this epoch.
+        time_sql: Spark SQL for a row's event time in microseconds.
+        windows: the requested windows over the source.
+        watermark: the watermark up to which windows have been emitted; None before the first.
+        late: keep rows that missed a window.
+        nulls: keep rows without event time.
+    """
     reasons = []
     if nulls:
         reasons.append(f"WHEN {time_sql} IS NULL THEN 'null'")
     if late:
+        missed = "false" if watermark is None else late_sql(time_sql, windows, watermark)
         reasons.append(f"WHEN {missed} THEN 'late'")
     return rows.withColumn(REASON, F.expr(f"CASE {' '.join(reasons)} END")).where(f"{REASON} IS NOT NULL")
-
-
-def _missed(time_sql: str, window: Window, watermark: int | None) -> str:
-    """Whether the first instance that contains a row ended at or before the watermark."""
-    size, slide = window.size, window.slide
-    first = f"({time_sql} - {size}L - pmod({time_sql} - {size}L - {window.offset}L, {slide}L) + {slide}L)"
-    return f"({first} <= {time_sql} AND {first} + {size}L <= {watermark}L)"

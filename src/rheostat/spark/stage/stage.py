@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rheostat.errors import CheckpointError, OperatorError, RheostatError
 from rheostat.planning.feeds import PART
-from rheostat.spark.input.counts import Observed, observed_in
-from rheostat.spark.stage.specs import PartReport, StageSpec
-from rheostat.spark.tasks.windows import REPORT_SCHEMA, close_task, ingest_task
+from rheostat.spark.stage.specs import StageSpec
+from rheostat.spark.stage.task_reports import PartReport
+from rheostat.spark.tasks.task import REPORT_SCHEMA, close_task, ingest_task
 
 EPOCH_CONF = {
     # The plan of an epoch is known to be good; adapting it would cost a job per exchange.
@@ -19,24 +19,40 @@ EPOCH_CONF = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
+"""Settings of the Spark session in which epochs run."""
 
 _CHECKPOINT_FAILED = re.compile(r"CheckpointError: ([^\n]*)")
 
 
-def run_ingest(rows: DataFrame, spec: StageSpec) -> tuple[list[PartReport], dict[str, Observed]]:
-    """Send feeds to their slots and take them in; also the counts of rows that were observed on the way."""
+def ingest_stage(rows: DataFrame, spec: StageSpec) -> DataFrame:
+    """The stage that sends feeds to their slots and takes them in; ``collect_reports`` runs it."""
     routed = rows.repartitionById(len(spec.parts), PART).drop(PART)
-    stage = routed.mapInArrow(ingest_task(spec), REPORT_SCHEMA)
-    return _collect(stage), observed_in(stage)
+    return routed.mapInArrow(ingest_task(spec), REPORT_SCHEMA)
 
 
-def run_close(spark: SparkSession, spec: StageSpec) -> list[PartReport]:
-    """Close windows, slot by slot."""
+def close_stage(spark: SparkSession, spec: StageSpec) -> DataFrame:
+    """The stage that closes windows and calls timers, slot by slot; ``collect_reports`` runs it."""
     tasks = len(spec.parts)
-    return _collect(spark.range(0, tasks, 1, tasks).mapInArrow(close_task(spec), REPORT_SCHEMA))
+    return spark.range(0, tasks, 1, tasks).mapInArrow(close_task(spec), REPORT_SCHEMA)
 
 
-def explained(error: BaseException) -> BaseException:
+def collect_reports(stage: DataFrame) -> list[PartReport]:
+    """Run a stage and return what its tasks report.
+
+    Raises:
+        OperatorError: a user's function failed in a task.
+        CheckpointError: a task could not read the state.
+    """
+    try:
+        return [PartReport.from_json(row.report) for row in stage.collect()]
+    except Exception as error:
+        better = explain_error(error)
+        if better is error:
+            raise
+        raise better from error
+
+
+def explain_error(error: BaseException) -> BaseException:
     """The error a user should see: one that names the operator and keeps the traceback of the user's own code."""
     if isinstance(error, RheostatError):
         return error
@@ -46,13 +62,3 @@ def explained(error: BaseException) -> BaseException:
     if isinstance(error, PythonException) and (match := _CHECKPOINT_FAILED.search(text)):
         return CheckpointError(match[1])
     return error
-
-
-def _collect(reports: DataFrame) -> list[PartReport]:
-    try:
-        return [PartReport.from_json(row.report) for row in reports.collect()]
-    except Exception as error:
-        better = explained(error)
-        if better is error:
-            raise
-        raise better from error

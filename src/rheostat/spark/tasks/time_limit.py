@@ -12,14 +12,15 @@ from types import FrameType
 
 from rheostat.errors import OperatorError
 
-_GRACE = 10.0  # seconds after which code that cannot be interrupted takes its process down
+_GRACE = 10.0
+"""Seconds after the limit at which the process is ended, for code that cannot be interrupted."""
 
 
 @contextmanager
 def time_limit(seconds: float, operator: str) -> Iterator[None]:
-    """Fail with an error that names the operator if the block takes longer.
+    """Fail with an error that names the operator if the block takes longer than ``seconds``.
 
-    The alarm interrupts Python code wherever it is. Code that does not come back to Python (a loop in C) cannot be
+    The alarm interrupts Python code wherever it is. Code that does not return to Python (a loop in C) cannot be
     interrupted; its process is ended, which Spark reports as a crashed worker.
     """
     if threading.current_thread() is not threading.main_thread():

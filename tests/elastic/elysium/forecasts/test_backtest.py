@@ -12,11 +12,11 @@ import pytest
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.forecasts.backtest import backtest, choose, score
 from rheostat.elastic.elysium.forecasts.boosted import Boosted
-from rheostat.elastic.elysium.forecasts.network import PaperNetwork
+from rheostat.elastic.elysium.forecasts.paper_network import PaperNetwork
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal
 from rheostat.elastic.elysium.forecasts.series import Origins, Series, real_peaks
-from rheostat.errors import TopologyError
-from rheostat.workloads.recorded import read
+from rheostat.errors import ConfigurationError
+from rheostat.workloads.load_traces import read
 
 DATA = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[5] / "shared" / "data")) / "load"
 
@@ -67,7 +67,7 @@ def test_the_choice_is_the_forecaster_that_costs_least() -> None:
 
 
 def test_too_short_a_history_is_refused() -> None:
-    with pytest.raises(TopologyError, match="a back-test needs"):
+    with pytest.raises(ConfigurationError, match="a back-test needs"):
         backtest(Last(), Series(np.zeros(30)), horizon=5)
 
 

@@ -10,11 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.elysium.forecasts.boosted import Boosted, features
-from rheostat.elastic.elysium.forecasts.network import PaperNetwork, inputs
+from rheostat.elastic.elysium.forecasts.paper_network import PaperNetwork, inputs
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal, SeasonalForecast, Smoothing
 from rheostat.elastic.elysium.forecasts.series import DAY, Forecast, Forecaster, Series, real_peaks
-from rheostat.errors import TopologyError
-from rheostat.workloads.recorded import synthetic
+from rheostat.errors import ConfigurationError
+from rheostat.workloads.load_traces import synthetic
 
 FORECASTERS: tuple[Forecaster, ...] = (
     PaperNetwork(folds=2, tolerance=1e-1),
@@ -59,7 +59,7 @@ def test_one_origin_alone_gives_what_it_gives_among_others(number: int) -> None:
 
 @pytest.mark.parametrize("forecaster", FORECASTERS, ids=lambda f: f.name)
 def test_too_short_a_history_is_refused(forecaster: Forecaster) -> None:
-    with pytest.raises(TopologyError, match="at least"):
+    with pytest.raises(ConfigurationError, match="at least"):
         forecaster.fitted(load().until(12), HORIZON)
 
 
@@ -91,7 +91,7 @@ def test_the_last_third_of_the_history_tests_the_network_and_teaches_it_nothing(
 
 
 def test_a_network_needs_something_to_learn_from() -> None:
-    with pytest.raises(TopologyError, match="a share up to 1"):
+    with pytest.raises(ConfigurationError, match="a share up to 1"):
         PaperNetwork(trained=0.0)
 
 
@@ -174,7 +174,7 @@ def test_what_the_trees_see_is_what_slices_of_the_past_say(origin: int, alone: b
 
 def test_a_series_needs_finite_numbers_in_one_row() -> None:
     for values in (np.array([1.0, np.nan]), np.zeros((2, 2))):
-        with pytest.raises(TopologyError, match="fill its gaps"):
+        with pytest.raises(ConfigurationError, match="fill its gaps"):
             Series(values)
-    with pytest.raises(TopologyError, match="leave no 3"):
+    with pytest.raises(ConfigurationError, match="leave no 3"):
         real_peaks(Series(np.zeros(5)), np.array([3]), 3)

@@ -9,7 +9,7 @@ import pytest
 from sklearn.neural_network import MLPRegressor
 
 from rheostat.elastic.elysium.profiles.networks import Network, Scale, evenly, train
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 
 def bent(rows: int = 200) -> tuple[np.ndarray, np.ndarray]:
@@ -69,9 +69,9 @@ def test_a_column_that_never_changes_does_no_harm() -> None:
 
 
 def test_too_few_rows_are_refused() -> None:
-    with pytest.raises(TopologyError, match="at least 4"):
+    with pytest.raises(ConfigurationError, match="at least 4"):
         train(np.zeros((3, 1)), np.zeros((3, 1)), hidden=3, seed=1)
-    with pytest.raises(TopologyError, match="as many"):
+    with pytest.raises(ConfigurationError, match="as many"):
         train(np.zeros((5, 1)), np.zeros((4, 1)), hidden=3, seed=1)
 
 

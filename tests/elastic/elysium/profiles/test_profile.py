@@ -7,7 +7,7 @@ import pytest
 
 from rheostat.elastic.elysium.profiles.profile import Line, learned, relative_error
 from rheostat.elastic.elysium.profiles.samples import Uses
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 
 def readings(noise: float = 0.01, highest: float = 1000.0) -> Uses:
@@ -47,10 +47,10 @@ def test_a_profile_is_never_negative() -> None:
 
 
 def test_a_line_needs_two_rates() -> None:
-    with pytest.raises(TopologyError, match="two different rates"):
+    with pytest.raises(ConfigurationError, match="two different rates"):
         Line.fitted(Uses.of([5, 5, 5], [1, 2, 3]))
 
 
 def test_readings_must_be_pairs() -> None:
-    with pytest.raises(TopologyError, match="one of each"):
+    with pytest.raises(ConfigurationError, match="one of each"):
         Uses(np.zeros(3), np.zeros(2))

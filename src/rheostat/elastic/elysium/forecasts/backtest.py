@@ -36,8 +36,14 @@ class Score:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
-    """The forecaster that did best, fitted to the whole history, and the scores of all by name."""
+class ChosenForecaster:
+    """The forecaster that did best, fitted to the whole history, and the scores of all by name.
+
+    Attributes:
+        name: of the forecaster.
+        forecast: fitted to the whole history.
+        scores: of all forecasters, by name.
+    """
 
     name: str
     forecast: Forecast
@@ -71,8 +77,8 @@ def backtest(forecaster: Forecaster, history: Series, horizon: int, stretches: i
 
 def choose(
     forecasters: Sequence[Forecaster], history: Series, horizon: int, stretches: int = 3, quantile: float = 0.9
-) -> Choice:
+) -> ChosenForecaster:
     """The forecaster with the least loss in the back-test; the first of equals."""
     scores = {f.name: backtest(f, history, horizon, stretches, quantile) for f in forecasters}
     best = min(forecasters, key=lambda f: scores[f.name].loss)
-    return Choice(best.name, best.fitted(history, horizon), scores)
+    return ChosenForecaster(best.name, best.fitted(history, horizon), scores)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingRegressor
 
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Origins, Series, needs, real_peaks
 from rheostat.elastic.elysium.profiles.networks import evenly, one_thread
+from rheostat.extras import load
 
 LAGS = 12
 SPANS = (5, 15, 60, 180)
@@ -27,8 +27,10 @@ class Boosted:
 
     Attributes:
         quantile: share of peaks that should not be above the forecast.
-        trees: one after the other; ``leaves`` of each.
+        trees: how many, one after the other.
+        leaves: of each tree.
         most_rows: of more rows of history, so many are taken at equal distances.
+        seed: everything random follows from it.
     """
 
     quantile: float = 0.9
@@ -49,7 +51,7 @@ class Boosted:
         origins = origins[evenly(len(origins), self.most_rows)]
         level, rows = features(history, origins, horizon)
         target = np.log1p(real_peaks(history, origins, horizon)) - level
-        trees = HistGradientBoostingRegressor(
+        trees = load("sklearn.ensemble", "a boosted forecast").HistGradientBoostingRegressor(
             loss="quantile",
             quantile=self.quantile,
             max_iter=self.trees,
@@ -65,7 +67,12 @@ class Boosted:
 
 @dataclass(frozen=True, eq=False)
 class BoostedForecast:
-    """Trained trees."""
+    """Trained trees.
+
+    Attributes:
+        trees: that were trained.
+        horizon: values looked ahead.
+    """
 
     trees: Any
     horizon: int

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from scipy.signal import lfilter
 
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Origins, Series, needs, real_peaks
+from rheostat.elastic.model.smoothing import blend
+from rheostat.extras import load
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Smoothing:
 
     Attributes:
         cycle: seconds of the season; 0 for none.
-        season: weight of the newest cycle; ``level``, of the newest deviation.
+        season: weight of the newest cycle.
+        level: weight of the newest deviation.
         fading: what remains of a deviation after one step.
     """
 
@@ -41,6 +43,10 @@ class Seasonal:
 
     Attributes:
         quantile: share of peaks that should not be above the forecast.
+        cycles: seconds of the seasons that are tried; 0 for none.
+        seasons: weights of the newest cycle that are tried.
+        levels: weights of the newest deviation that are tried.
+        fadings: what may remain of a deviation after one step.
     """
 
     quantile: float = 0.9
@@ -82,7 +88,13 @@ class Seasonal:
 
 @dataclass(frozen=True, eq=False)
 class SeasonalForecast:
-    """A smoothing with its margin, which is added on the logarithmic scale."""
+    """A smoothing with its margin, which is added on the logarithmic scale.
+
+    Attributes:
+        smoothing: that was chosen.
+        margin: added on the logarithmic scale.
+        horizon: values looked ahead.
+    """
 
     smoothing: Smoothing
     margin: float
@@ -124,7 +136,7 @@ def _along_cycles(values: Floats, length: int, weight: float) -> Floats:
     for start in range(length, len(values), length):
         stop = min(start + length, len(values))
         before = found[start - length : stop - length]
-        found[start:stop] = (1 - weight) * before + weight * values[start:stop]
+        found[start:stop] = blend(before, values[start:stop], weight)
     return found
 
 
@@ -132,6 +144,7 @@ def _smoothed(values: Floats, weight: float) -> Floats:
     """Exponentially smoothed along time, beginning with the first value."""
     if not len(values):
         return values
+    lfilter = load("scipy.signal", "a seasonal forecast").lfilter
     found, _ = lfilter([weight], [1.0, weight - 1.0], values, zi=[(1 - weight) * values[0]])
     result: Floats = found
     return result

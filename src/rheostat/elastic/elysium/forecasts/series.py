@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 Origins = npt.NDArray[np.intp]
 """Moments at which a forecast is made: at origin i the first i values are known and nothing else."""
@@ -23,6 +23,7 @@ class Series:
     """Rows per second (or any other amount) at equal distances in time.
 
     Attributes:
+        values: oldest first.
         start: seconds since 1970-01-01 of the first value.
         step: seconds from one value to the next.
     """
@@ -33,7 +34,7 @@ class Series:
 
     def __post_init__(self) -> None:
         if self.values.ndim != 1 or not np.isfinite(self.values).all() or self.step <= 0:
-            raise TopologyError("a series is one row of finite numbers with a step above 0: fill its gaps first")
+            raise ConfigurationError("a series is one row of finite numbers with a step above 0: fill its gaps first")
 
     def __len__(self) -> int:
         return len(self.values)
@@ -98,7 +99,9 @@ def real_peaks(series: Series, origins: Origins, horizon: int) -> Floats:
     array([5., 3.])
     """
     if len(origins) and (int(origins.min()) < 0 or int(origins.max()) + horizon > len(series)):
-        raise TopologyError(f"origins {origins.min()} to {origins.max()} leave no {horizon} of {len(series)} values")
+        raise ConfigurationError(
+            f"origins {origins.min()} to {origins.max()} leave no {horizon} of {len(series)} values"
+        )
     windows = np.lib.stride_tricks.sliding_window_view(series.values, horizon)
     found: Floats = windows[origins].max(axis=1)
     return found
@@ -107,4 +110,6 @@ def real_peaks(series: Series, origins: Origins, horizon: int) -> Floats:
 def needs(history: Series, values: int, name: str) -> None:
     """Refuse a history that is too short to learn from."""
     if len(history) < values:
-        raise TopologyError(f"{name} needs at least {values} values to learn from, not {len(history)}: record longer")
+        raise ConfigurationError(
+            f"{name} needs at least {values} values to learn from, not {len(history)}: record longer"
+        )

@@ -16,12 +16,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import KFold
-from sklearn.neural_network import MLPRegressor
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
+from rheostat.extras import load
 
 PENALTIES = (1e-6, 1e-4)
 """Weights of the L2 penalty among which cross-validation chooses."""
@@ -29,7 +27,12 @@ PENALTIES = (1e-6, 1e-4)
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """Min-max scaling of columns to [0, 1]; a column that never changes becomes 0."""
+    """Min-max scaling of columns to [0, 1]; a column that never changes becomes 0.
+
+    Attributes:
+        low: the least of every column.
+        span: the largest less the least of every column.
+    """
 
     low: Floats
     span: Floats
@@ -59,8 +62,12 @@ class Network:
     """A trained network with one hidden layer.
 
     Attributes:
-        hidden: weights into the hidden layer, inputs x neurons, and ``hidden_bias``.
-        output: weights out of it, neurons x outputs, and ``output_bias``.
+        inputs: scale of the inputs.
+        outputs: scale of the outputs.
+        hidden: weights into the hidden layer, inputs x neurons.
+        hidden_bias: of the hidden layer.
+        output: weights out of it, neurons x outputs.
+        output_bias: of the outputs.
         error: root mean square error on scaled data that was held back in the cross-validation.
         penalty: what the cross-validation chose.
     """
@@ -110,6 +117,7 @@ class Network:
         return cls(inputs, outputs, hidden, hidden_bias, output, output_bias, error, penalty)
 
 
+_NEEDED_BY = "learning a profile or a forecast"
 _ARRAYS = ("hidden", "hidden_bias", "output", "output_bias")
 
 
@@ -138,7 +146,7 @@ def train(
     ((1, 3, 1), 0.25)
     """
     if len(inputs) != len(outputs) or len(inputs) < 4:
-        raise TopologyError(
+        raise ConfigurationError(
             f"{len(inputs)} rows of inputs and {len(outputs)} of outputs: a network needs as many of the one as of the "
             "other, and at least 4; record metrics for longer"
         )
@@ -148,20 +156,20 @@ def train(
     spread = float(y.std()) or 1.0
     part = evenly(len(x), fold_rows)
     with one_thread():
-        settings = [Settings(hidden, seed, penalty, max(tolerance, 1e-2)) for penalty in penalties]
+        settings = [NetworkSettings(hidden, seed, penalty, max(tolerance, 1e-2)) for penalty in penalties]
         error, best = min((_validated(x[part], y[part] / spread, folds, s), s.penalty) for s in settings)
-        weights = _weights(_fit(x, y / spread, Settings(hidden, seed, best, tolerance)), spread)
+        weights = _weights(_fit(x, y / spread, NetworkSettings(hidden, seed, best, tolerance)), spread)
     return Network(given, wanted, *weights, error * spread, best)
 
 
 def one_thread() -> AbstractContextManager[object]:
     """Train in one thread: the matrices and trees are small, and on a busy machine threads wait for each other."""
-    limited: AbstractContextManager[object] = threadpool_limits(1)
+    limited: AbstractContextManager[object] = load("threadpoolctl", _NEEDED_BY).threadpool_limits(1)
     return limited
 
 
 def evenly(rows: int, most: int) -> npt.NDArray[np.intp]:
-    """At most so many row numbers, at equal distances, the first and the last among them.
+    """Row numbers at equal distances, ``most`` at most, with the first and the last.
 
     >>> evenly(5, 3), evenly(2, 3)
     (array([0, 2, 4]), array([0, 1]))
@@ -170,8 +178,15 @@ def evenly(rows: int, most: int) -> npt.NDArray[np.intp]:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How a network is trained."""
+class NetworkSettings:
+    """How a network is trained.
+
+    Attributes:
+        hidden: neurons of the hidden layer.
+        seed: everything random follows from it.
+        penalty: of large weights.
+        tolerance: when training ends.
+    """
 
     hidden: int
     seed: int
@@ -179,9 +194,10 @@ class Settings:
     tolerance: float
 
 
-def _fit(x: Floats, y: Floats, settings: Settings) -> MLPRegressor:
+def _fit(x: Floats, y: Floats, settings: NetworkSettings) -> Any:
+    """A trained ``MLPRegressor`` of scikit-learn."""
     # L-BFGS stops by itself, when the gradient or the gain is small, long before these limits: no warning to silence.
-    network = MLPRegressor(
+    network = load("sklearn.neural_network", _NEEDED_BY).MLPRegressor(
         hidden_layer_sizes=(settings.hidden,),
         activation="tanh",
         solver="lbfgs",
@@ -194,16 +210,16 @@ def _fit(x: Floats, y: Floats, settings: Settings) -> MLPRegressor:
     return network.fit(x, y if y.shape[1] > 1 else y[:, 0])
 
 
-def _weights(fitted: MLPRegressor, spread: float) -> tuple[Floats, Floats, Floats, Floats]:
+def _weights(fitted: Any, spread: float) -> tuple[Floats, Floats, Floats, Floats]:
     """The weights, for outputs that were divided by their spread in training."""
     (hidden, output), (hidden_bias, output_bias) = fitted.coefs_, fitted.intercepts_
     return hidden, hidden_bias, output * spread, output_bias * spread
 
 
-def _validated(x: Floats, y: Floats, folds: int, settings: Settings) -> float:
+def _validated(x: Floats, y: Floats, folds: int, settings: NetworkSettings) -> float:
     """Root mean square error on the parts held back; the parts are stretches of time, not single rows."""
-    errors = []
-    for kept, held in KFold(min(folds, len(x) // 2)).split(x):
+    errors, folded = [], load("sklearn.model_selection", _NEEDED_BY).KFold(min(folds, len(x) // 2))
+    for kept, held in folded.split(x):
         predicted = _fit(x[kept], y[kept], settings).predict(x[held]).reshape(y[held].shape)
         errors.append(np.mean((predicted - y[held]) ** 2))
     return float(np.sqrt(np.mean(errors)))

@@ -15,7 +15,7 @@ import numpy as np
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.profiles.networks import Network, train
 from rheostat.elastic.elysium.profiles.samples import Uses
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 Profile = Callable[[Floats], Floats]
 """Vectorised: a use for every value given, never below 0."""
@@ -30,6 +30,10 @@ TRAINED = 0.7
 @dataclass(frozen=True)
 class Line:
     """A straight line: ``base`` at rest, ``slope`` more for every unit given.
+
+    Attributes:
+        base: use at rest.
+        slope: more for every unit given.
 
     >>> Line(base=1.0, slope=0.5)(np.array([0.0, 4.0]))
     array([1., 3.])
@@ -50,16 +54,17 @@ class Line:
         Line(base=1.0, slope=2.0)
         """
         if len(uses) < 2 or np.ptp(uses.given) == 0:
-            raise TopologyError("a line needs readings at two different rates at least: record metrics for longer")
+            raise ConfigurationError("a line needs readings at two different rates at least: record metrics for longer")
         slope, base = np.polyfit(uses.given, uses.used, 1)
         return cls(round(float(base), 12), round(float(slope), 12))
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class LearnedProfile:
     """A profile that a network learned.
 
     Attributes:
+        network: that was trained.
         highest: the most that was given in any reading.
         beyond: above ``highest`` the profile goes on along its last slope. The paper's does not: a network flattens
             out, and then takes a slot for able to do what none has been seen to do.
@@ -86,7 +91,7 @@ class Learned:
         return found
 
 
-def learned(uses: Uses, seed: int, folds: int = 10, beyond: bool = False) -> Learned:
+def learned(uses: Uses, seed: int, folds: int = 10, beyond: bool = False) -> LearnedProfile:
     """A profile with the paper's network, trained on 70 % of the readings, tested on the others.
 
     >>> rates = np.linspace(0, 100, 60)
@@ -100,7 +105,7 @@ def learned(uses: Uses, seed: int, folds: int = 10, beyond: bool = False) -> Lea
     network = train(given[:cut], used[:cut], HIDDEN, seed, folds)
     held = slice(cut, None) if cut < len(order) else slice(None)
     error = relative_error(network(given[held])[:, 0], used[held, 0])
-    return Learned(network, float(uses.given.max()), beyond, error)
+    return LearnedProfile(network, float(uses.given.max()), beyond, error)
 
 
 def per_row(uses: Uses) -> float:
@@ -110,7 +115,7 @@ def per_row(uses: Uses) -> float:
     100.0
     """
     if not len(uses) or uses.given.sum() <= 0:
-        raise TopologyError("the size of rows is not known before some were received: record metrics for longer")
+        raise ConfigurationError("the size of rows is not known before some were received: record metrics for longer")
     return float(uses.used.sum() / uses.given.sum())
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 Stream = tuple[str, str]
 """The operator that sends, and the one that receives."""
@@ -25,6 +25,7 @@ class Traffic:
     Attributes:
         times: seconds, in ascending order for each stream.
         upstream: names; ``INPUT`` where the rows come from outside.
+        downstream: names of the operators that receive.
         rates: summed over the slots of both operators.
     """
 
@@ -57,6 +58,10 @@ class Uses:
 
     For a slot: its input rate, and the cycles per second, bytes or bytes per second it used. For a node: what all its
     slots used together, and what the node used.
+
+    Attributes:
+        given: rows per second of a slot, or what the slots of a node used together.
+        used: what was used for it.
     """
 
     given: Floats
@@ -64,7 +69,7 @@ class Uses:
 
     def __post_init__(self) -> None:
         if self.given.shape != self.used.shape or self.given.ndim != 1:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"{self.given.shape} readings of what was given do not fit {self.used.shape} of what was used: "
                 "there must be one of each per reading"
             )

@@ -22,6 +22,7 @@ class Selectivity:
     """Rows sent per row received.
 
     Attributes:
+        mean: over time.
         deviation: standard deviation over time.
         readings: how many times entered the mean.
     """

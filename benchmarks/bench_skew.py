@@ -1,0 +1,127 @@
+"""``rheostat bench skew``: rows that take a millisecond each, skewed keys that change places every 30 seconds.
+
+Static hashing, Rheostat, and the bound that no placement can beat: all work spread evenly, or the heaviest key alone.
+Rows sleep instead of computing, so that 16 slots work at once on any machine. Run as ``python -m benchmarks.bench_skew
+SPEC`` it is one of the sides, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import rheostat as rh
+from benchmarks import rheostat_totals
+from benchmarks.side_process import run_side
+from benchmarks.skewed_files import START, write_rows
+
+SLOTS = 16
+KEYS = 100_000
+ROW_SECONDS = 0.001
+WARM_UP = 4
+SHARDS = 1024
+
+
+def run(
+    skew: float, bound: float, periods: int, period: float, say: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Static hashing and Rheostat on the same files.
+
+    Args:
+        skew: exponent of the Zipf distribution of keys.
+        bound: about how many seconds the lower bound of an epoch is to be; decides the rows per epoch.
+        periods: how many times each key has a frequency of its own.
+        period: seconds after which frequencies are permuted among the keys; an epoch counts as ``bound`` seconds.
+    """
+    with tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder:
+        home = Path(folder)
+        rows, files = _write(home / "data", skew, bound, periods, period)
+        sides = {}
+        for side in ("static", "rheostat"):
+            say(f"Zipf {skew}: {side}")
+            spec = {"side": side, "home": folder, "slots": SLOTS}
+            sides[side] = run_side("benchmarks.bench_skew", spec, 3600.0)
+        equal = rheostat_totals.results(home / "static" / "out").equals(
+            rheostat_totals.results(home / "rheostat" / "out")
+        )
+        bounds = [_bound(home / "data" / f"{i:05d}.parquet", sides["rheostat"]["row_seconds"]) for i in range(files)]
+    static, rheostat = (statistics.mean(sides[s]["epochs"][WARM_UP:]) for s in ("static", "rheostat"))
+    lower = statistics.mean(bounds[WARM_UP:])
+    return {
+        "skew": skew,
+        "slots": SLOTS,
+        "keys": KEYS,
+        "rows_per_epoch": rows,
+        "epochs": files - WARM_UP,
+        "permutations": periods - 1,
+        "row_ms": round(sides["rheostat"]["row_seconds"] * 1000, 4),
+        "static_epoch_s": round(static, 3),
+        "rheostat_epoch_s": round(rheostat, 3),
+        "bound_epoch_s": round(lower, 3),
+        "static_over_rheostat": round(static / rheostat, 3),
+        "rheostat_over_bound": round(rheostat / lower, 3),
+        "results_equal": equal,
+        "moved_shards": sides["rheostat"]["moved"],
+    }
+
+
+def slow_totals(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The running totals, a millisecond for each row."""
+    for _ in range(len(rows)):
+        time.sleep(ROW_SECONDS)
+    return rheostat_totals.totals(rows, state)
+
+
+def _side(side: str, home: Path, slots: int) -> dict[str, Any]:
+    spark = rh.session("bench", f"local[{slots}]")
+    options: dict[str, Any] = {"policy": rh.policies.Balance(threshold=1.05, ahead=True)} if side == "rheostat" else {}
+    query = rheostat_totals.start(
+        spark, home / "data", home / side, logic=slow_totals, slots=slots, shards=SHARDS, **options
+    )
+    query.await_termination()
+    progress = query.progress[WARM_UP:]
+    slept = sum(sum(seconds) for p in progress for seconds in p.slot_seconds.values())
+    return {
+        "epochs": [p.seconds for p in query.progress],
+        "row_seconds": slept / sum(p.rows for p in progress),
+        "moved": sum(c.moved for p in query.progress for c in p.changes),
+    }
+
+
+def _bound(file: Path, row_seconds: float) -> float:
+    """What no placement beats: an even share of all work, or the heaviest key's."""
+    rows = pl.read_parquet(file).group_by("key").len()["len"].to_numpy()
+    return float(max(rows.sum() / SLOTS, rows.max()) * row_seconds)
+
+
+def _write(folder: Path, skew: float, bound: float, periods: int, period: float) -> tuple[int, int]:
+    """Files of skewed rows; after every period the same frequencies belong to other keys."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(7)
+    weights = 1 / np.arange(1, KEYS + 1) ** skew
+    share = weights / weights.sum()
+    rows = int(bound / ROW_SECONDS / max(share[0], 1 / SLOTS))
+    files = max(round(periods * period / bound), WARM_UP + 2)
+    names = rng.permutation(KEYS)
+    for number in range(files):
+        if int(number * bound / period) != int((number - 1) * bound / period):
+            names = rng.permutation(KEYS)
+        keys = names[rng.choice(KEYS, rows, p=share)]
+        write_rows(
+            folder / f"{number:05d}.parquet", START + number * 1_000_000 + np.arange(rows), keys, keys % 1_000, number
+        )
+    return rows, files
+
+
+if __name__ == "__main__":
+    spec = json.loads(sys.argv[1])
+    print(json.dumps(_side(spec["side"], Path(spec["home"]), spec["slots"])))

@@ -1,0 +1,1 @@
+"""What only ELYSIUM's evaluation runs on."""

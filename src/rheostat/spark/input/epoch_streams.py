@@ -1,0 +1,106 @@
+"""An epoch's rows: Spark's micro-batch seen as the streams of the topology."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rheostat.planning.feeds import StreamSql
+from rheostat.topology.graph import Graph
+from rheostat.topology.nodes import Source
+
+_TAG = "rheostat_source"
+
+ReadResults = Callable[[SparkSession], DataFrame]
+"""Reads the results that an operator gave in this epoch."""
+
+
+def streaming_input(sources: Sequence[Source]) -> DataFrame:
+    """One streaming DataFrame out of all sources; with several, every row says which one it is from."""
+    if len(sources) == 1:
+        frame: DataFrame = sources[0].frame
+        return frame
+    tagged: list[DataFrame] = [
+        s.frame.select(F.lit(i).alias(_TAG), F.struct(*(F.col(f"`{c}`") for c in s.frame.columns)).alias(f"s{i}"))
+        for i, s in enumerate(sources)
+    ]
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), tagged)
+
+
+class EpochStreams:
+    """The rows of every stream in one epoch. A stream begins with a source or with the results of an operator."""
+
+    def __init__(self, graph: Graph, batch: DataFrame) -> None:
+        self._graph = graph
+        self._batch = batch
+        self._sources = [n for n in graph.nodes.values() if isinstance(n, Source)]
+        self._results: dict[str, ReadResults] = {}
+        self._streams: dict[str, DataFrame] = {}
+        self._views: dict[str, str] = {}
+        self._kept = False
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session of the micro-batch."""
+        return self._batch.sparkSession
+
+    def keep(self) -> None:
+        """Read the sources only once, although several operators read them."""
+        self._batch = self._batch.persist(StorageLevel.MEMORY_AND_DISK)
+        self._kept = True
+
+    def release(self) -> None:
+        """Undo ``keep``."""
+        if self._kept:
+            self._batch.unpersist()
+
+    def replace(self, name: str, rows: DataFrame) -> None:
+        """Put other rows in a source's place: the same ones, counted as they pass."""
+        self._streams[name] = rows
+
+    def add_results(self, operator: str, read: ReadResults) -> None:
+        """Begin a stream with the results of an operator, for operators of the next level and for sinks.
+
+        Args:
+            operator: a consolidate or process operator.
+            read: reads its results; called only if some stream needs them.
+        """
+        self._results[operator] = read
+
+    def stream(self, name: str) -> DataFrame:
+        """The rows of a stream: those of its origin, through the maps in between."""
+        if name not in self._streams:
+            node = self._graph.nodes[name]
+            path = self._graph.path_to(name)
+            if path:
+                self._streams[name] = path[-1].function(self.stream(path[-1].upstream))
+            elif isinstance(node, Source):
+                self._streams[name] = self._source(node)
+            else:
+                self._streams[name] = self._results[name](self.spark)
+        return self._streams[name]
+
+    def view(self, name: str) -> str:
+        """A name under which SQL can read the rows of a stream, in this epoch."""
+        if name not in self._views:
+            self._views[name] = f"rheostat_stream_{len(self._views)}"
+            self.stream(name).createOrReplaceTempView(self._views[name])
+        return self._views[name]
+
+    def sql(self, name: str) -> StreamSql | None:
+        """A stream as SQL sees it; None if its origin gave nothing in this epoch."""
+        origin = self._graph.origin_of(name)
+        if not isinstance(origin, Source):
+            return StreamSql(self.view(name)) if origin.name in self._results else None
+        has_arrival = origin.arrival_time is not None and origin.arrival_time in self.stream(name).columns
+        return StreamSql(self.view(name), origin.arrival_sql if has_arrival else None)
+
+    def _source(self, source: Source) -> DataFrame:
+        if len(self._sources) == 1:
+            return self._batch
+        i = self._sources.index(source)
+        return self._batch.where(F.col(_TAG) == i).select(f"s{i}.*")

@@ -1,0 +1,25 @@
+"""The rows of one feed out of everything that arrived at a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rheostat.planning.feeds import FEED, Feed
+from rheostat.spark.stage.specs import StageSpec
+
+
+def feeds_of(spec: StageSpec, table: str, arrived: pa.Table | None) -> Iterator[tuple[Feed, pa.Table]]:
+    """The feeds of a table, each with its rows under the names of its own columns.
+
+    Args:
+        spec: the stage.
+        table: name of the table.
+        arrived: everything that arrived at the task, of all feeds; None if nothing did.
+    """
+    for feed in spec.feeds:
+        if arrived is not None and feed.table == table:
+            rows = arrived.filter(pc.equal(arrived.column(FEED), feed.number)) if len(spec.feeds) > 1 else arrived
+            yield feed, rows.select(feed.wire).rename_columns(feed.columns)

@@ -1,0 +1,25 @@
+"""Results as Parquet files: what a task gives goes into the staging folder of its operator."""
+
+from __future__ import annotations
+
+import uuid
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rheostat.spark.stage.specs import StageSpec
+from rheostat.spark.stage.task_reports import PartReport, ResultFile
+
+
+def write_results(spec: StageSpec, operator: str, results: pa.Table | None, report: PartReport) -> None:
+    """Write an operator's results as one file and note it in the report.
+
+    Nothing is written if there are no results, or if no sink and no operator reads them. The file's name is new for
+    every attempt, so an attempt that is repeated or abandoned does no harm.
+    """
+    if results is None or operator not in spec.staging:
+        return
+    folder = spec.staging[operator]
+    file = f"part-{report.slot}-{uuid.uuid4().hex[:12]}.parquet"
+    pq.write_table(results, folder.path(file), filesystem=folder.filesystem)
+    report.results.append(ResultFile(operator, file, len(results)))

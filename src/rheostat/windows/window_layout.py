@@ -1,0 +1,92 @@
+"""The columns of a window table, and merging its rows: one Polars ``group_by`` over all partials of a key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from rheostat.windows.custom import GROUP, Custom
+from rheostat.windows.partials import ROW_COUNT, ROWS, Column, Partial
+
+HASH = "hash"
+"""State column with the routing hash, which decides a row's shard and its place in a segment."""
+
+GRANULE, START = "granule", "start"
+"""Columns with the granule instance of a state row: its number and its start. In a segment the index has them."""
+
+
+@dataclass(frozen=True)
+class WindowLayout:
+    """The columns of a window table.
+
+    Attributes:
+        keys: the key columns, named ``k.NAME``.
+        partials: what is kept per key; the row count is always among them.
+
+    >>> layout = WindowLayout(keys=(Column("k.area", "string"),), partials=(ROW_COUNT,))
+    >>> frame = pl.DataFrame({"hash": [7, 7], "k.area": ["a", "a"], "p.count(*)": [2, 3]})
+    >>> layout.merge(frame).rows()
+    [(7, 'a', 5)]
+    """
+
+    keys: tuple[Column, ...]
+    partials: tuple[Partial, ...]
+
+    def __post_init__(self) -> None:
+        if ROW_COUNT not in self.partials:
+            raise ValueError("the partials of a table must include ROW_COUNT")
+
+    @property
+    def key_names(self) -> list[str]:
+        """Names of the key columns."""
+        return [k.name for k in self.keys]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns of a row: hash, keys, partials."""
+        return (Column(HASH, "bigint"), *self.keys, *(c for p in self.partials for c in p.columns))
+
+    @property
+    def subtractable(self) -> bool:
+        """True if every partial of the table can be subtracted exactly."""
+        return all(p.subtractable for p in self.partials)
+
+    def merge(self, frame: pl.DataFrame, within: Sequence[str] = ()) -> pl.DataFrame:
+        """Merge all rows of a key into one.
+
+        Args:
+            frame: any number of rows per key.
+            within: further columns to group by; rows that differ in them are not merged.
+
+        Raises:
+            OverflowError: a sum of integers left the range of bigint.
+        """
+        by = [*within, *(self.key_names or [HASH])]
+        routing = [pl.col(HASH).first()] if self.keys else []
+        built_in = [e for p in self.partials if not isinstance(p, Custom) for e in p.merge()]
+        custom = [p for p in self.partials if isinstance(p, Custom)]
+        try:
+            merged = frame.group_by(by).agg(*routing, *built_in)
+        except pl.exceptions.InvalidOperationError as error:
+            raise OverflowError(f"a sum does not fit into a bigint: {error}") from error
+        if custom:
+            merged = merged.with_row_index(GROUP)
+            grouped = frame.join(merged.select(GROUP, *by), on=by, nulls_equal=True)
+            for partial in custom:
+                merged = merged.join(partial.merge_groups(grouped), on=GROUP, how="left")
+        return merged.select(*within, *(c.name for c in self.columns))
+
+    def concat(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        """All rows of the frames, with this table's columns only."""
+        names = [c.name for c in self.columns]
+        return pl.concat([f.select(names) for f in frames])
+
+    def negate(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The same partials with the opposite sign, for running totals. Only for subtractable tables."""
+        return frame.with_columns(-pl.col(c.name) for p in self.partials for c in p.columns)
+
+    def drop_empty(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The frame without the keys that have no rows left after subtraction."""
+        return frame.filter(pl.col(ROWS) != 0)

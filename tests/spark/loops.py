@@ -1,0 +1,46 @@
+"""A query's loop without Spark: observer, actuator and policy, and what an epoch does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rheostat.elastic.loop.loop import PolicyLoop
+from rheostat.elastic.model.policy import Policy
+from rheostat.elastic.routing.table import even_routing
+from rheostat.spark.actuator import EpochRouting, SparkActuator
+from rheostat.spark.observer import Observer
+from rheostat.spark.stage.task_reports import PartReport
+
+SHARDS = 8
+KEYED = ["by area", "by user @1"]
+
+
+class Epochs:
+    """What an epoch does with the loop, and nothing else."""
+
+    def __init__(self, policy: Policy, slots: int = 2, remembered: Mapping[str, Any] | None = None) -> None:
+        routing = {name: even_routing(SHARDS, slots) for name in KEYED} | {"global": even_routing(SHARDS, 1)}
+        self.observer = Observer(SHARDS, {name: (remembered or {}).get(name, ()) for name in routing})
+        self.actuator = SparkActuator(routing, KEYED)
+        self.loop = PolicyLoop(policy, self.actuator.plan, self.actuator)
+        self.inbox, self.epoch = self.loop.inbox, 0
+
+    def begin(self, counted: Mapping[str, Mapping[int, int]] | None = None) -> EpochRouting:
+        seen, loads = self.observer.before(counted or {}), self.observer.expected(counted or {})
+        turn = self.loop.turn(seen, self.actuator.plan, loads)
+        return self.actuator.begin(self.epoch, turn, loads)
+
+    def end(self, *reports: PartReport, counted: Mapping[str, Mapping[int, int]] | None = None) -> None:
+        self.observer.observe(
+            reports, counted or {}, self.actuator.plan, epoch=self.epoch, time=float(self.epoch), seconds=0.5, rows=10
+        )
+        self.epoch += 1
+
+
+def report(shards: dict[int, float], component: str = "by area", slot: int = 0, **more: Any) -> PartReport:
+    return PartReport(component, slot, shards=shards, **more)
+
+
+def slots(routing: Any, component: str = "by area") -> int:
+    return len(set(routing[component]))
