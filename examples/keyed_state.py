@@ -35,7 +35,7 @@ class Overdrafts(rh.KeyProcessor):
 
 def topology(spark: SparkSession) -> rh.Topology:
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load()
-    payments = rows.selectExpr("timestamp as ts", "value % 7 as account", "40 - pmod(hash(value), 100) as amount")
+    payments = rows.selectExpr("timestamp as ts", "value % 7 as account", "50 - pmod(hash(value), 100) as amount")
     t = rh.Topology("accounts")
     source = t.source(payments, event_time="ts")
     source.process(

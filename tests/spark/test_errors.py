@@ -104,7 +104,7 @@ def test_spark_expressions_are_checked_where_they_are_written(spark: SparkSessio
 
 def test_a_map_that_aggregates_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     _, rows = source(spark, tmp_path)
-    with pytest.raises(rh.TopologyError, match="operator 'grouped' is a map, and maps work row by row.*compute"):
+    with pytest.raises(rh.TopologyError, match="operator 'grouped' is a map, and maps work row by row.*aggregate"):
         rows.map("grouped", lambda df: df.groupBy("key", "ts").count())
 
 

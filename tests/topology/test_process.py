@@ -150,7 +150,7 @@ def test_a_missing_package_is_told_where_a_field_is_declared(monkeypatch: pytest
 
 
 def test_a_topology_loads_neither_spark_nor_packages_of_extras() -> None:
-    code = "import rheostat.topology.graph, rheostat.keyed.keys, sys; print([m for m in %r if m in sys.modules])"
+    code = "import rheostat.topology.graph, rheostat.keyed.key_calls, sys; print([m for m in %r if m in sys.modules])"
     packages = ("pyspark", "sortedcontainers", "numba")
     done = subprocess.run(
         [sys.executable, "-c", code % (packages,)], capture_output=True, text=True, timeout=60, check=True

@@ -7,7 +7,7 @@ In reading order:
 - ``nodes``: what every operator is, as plain values
 - ``event_time``: how the rows of a stream are placed in time
 - ``maps``: ``Stream.map`` over Arrow batches
-- ``windowed``: the checks behind ``aggregate``, ``compute`` and ``consolidate``
+- ``window_nodes``: the checks behind ``aggregate``, ``compute`` and ``consolidate``
 - ``aggregates``: what can be kept per key and window
 - ``process``: the checks behind ``process`` and ``process_keys``
 - ``keyed_state``: what is kept per key, and for how long

@@ -25,7 +25,7 @@ from rheostat.topology.process import (
 )
 from rheostat.topology.processors import KeyProcessor
 from rheostat.topology.sinks import Sink, check_sink
-from rheostat.topology.windowed import PARTIALS, Windows, compute_node, consolidate_node
+from rheostat.topology.window_nodes import PARTIALS, Windows, compute_node, consolidate_node
 from rheostat.types import Schema
 from rheostat.windows.partials import ddl
 

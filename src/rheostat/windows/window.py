@@ -62,7 +62,11 @@ class Window:
 
     @property
     def has_gaps(self) -> bool:
-        """True if some times lie between instances, in none of them."""
+        """True if some times lie between instances, in none of them.
+
+        >>> Window(size=20, slide=60).has_gaps
+        True
+        """
         return self.slide > self.size
 
     def covers(self, time: int) -> bool:
