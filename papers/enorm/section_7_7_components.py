@@ -15,7 +15,7 @@ from papers.enorm.testbed.cost_model import (
     completion_time,
     simple_job,
 )
-from papers.run import Run
+from papers.paper_run import Run
 from rheostat.planning.enorm.migration import ShardState, Strategy, migration_cost
 from rheostat.planning.enorm.splitting import ComponentLoad, Form, choose_form, form_cost
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from papers.elysium.flow import Flow, Placed, flow
-from papers.elysium.topologies import BASE, BEND, NODE, SHARE, Model
+from papers.elysium.testbed.flow import Placed, RowFlow, flow
+from papers.elysium.testbed.topologies import BASE, BEND, NODE, SHARE, Model
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.allocator import Allocation, RoundRobin, allocated
 from rheostat.elastic.elysium.configuration import Config
@@ -36,7 +36,7 @@ class Habits:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class PlacedSlot:
     """A slot: topology, operator, its number within the operator, and the node it is on."""
 
     topology: str
@@ -46,7 +46,7 @@ class Place:
 
 
 @dataclass(eq=False)
-class Cluster:
+class StormCluster:
     """Topologies on nodes, between two reconfigurations.
 
     Attributes:
@@ -82,7 +82,7 @@ class Cluster:
         self._age[number], self._pause[number] = 0.0, self.rng.uniform(*self.habits.restart) + self.habits.settle
         self.restarts += 1
 
-    def run(self, arrivals: Floats) -> Flow:
+    def run(self, arrivals: Floats) -> RowFlow:
         """Let rows arrive, by second and topology."""
         seconds = len(arrivals)
         up = self._age + np.arange(seconds)[:, None] >= self._pause
@@ -92,15 +92,15 @@ class Cluster:
         return found
 
     @property
-    def places(self) -> tuple[Place, ...]:
-        """Every slot, in the order of the columns of ``Flow.slot_cpu``."""
+    def places(self) -> tuple[PlacedSlot, ...]:
+        """Every slot, in the order of the columns of ``RowFlow.slot_cpu``."""
         return self._places
 
     def _settle(self, config: Config) -> None:
         self.config = config
         self._allocation: Allocation = allocated(config, RoundRobin(), {})
         self._places = tuple(
-            Place(topology, operator.name, slot, node)
+            PlacedSlot(topology, operator.name, slot, node)
             for topology, model in self.models.items()
             for row, operator in enumerate(model.dataflow.operators)
             for slot, node in enumerate(_nodes(self._allocation, topology, row))
@@ -114,7 +114,7 @@ def _nodes(allocation: Allocation, topology: str, row: int) -> list[int]:
     return np.repeat(np.arange(allocation.nodes), counts).tolist()
 
 
-def _placed(models: Mapping[str, Model], config: Config, places: tuple[Place, ...]) -> Placed:
+def _placed(models: Mapping[str, Model], config: Config, places: tuple[PlacedSlot, ...]) -> Placed:
     numbers = {topology: number for number, topology in enumerate(models)}
     per_row = {t: model.per_row() for t, model in models.items()}
     constant = {t: model.constant(config.parallelism[t]) for t, model in models.items()}
