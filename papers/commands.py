@@ -18,7 +18,7 @@ from papers.claims import Claim, of_ours, of_paper, tally, tally_ours
 from papers.pages import beside, tables, write_pages
 
 if TYPE_CHECKING:
-    from papers.run import Paper
+    from papers.paper_run import Paper
 
 app = typer.Typer(add_completion=False)
 
@@ -55,7 +55,7 @@ def reproduce(
     """Run a paper's evaluation again: every table and figure, and which of its claims hold here."""
     if paper not in (*PAPERS, "all"):
         raise typer.BadParameter(f"choose one of {', '.join(PAPERS)} or all", param_hint="PAPER")
-    from papers.run import Run  # noqa: PLC0415 - figures take long to load
+    from papers.paper_run import Run  # noqa: PLC0415 - figures take long to load
 
     console = Console(stderr=as_json)
     found: dict[str, list[Claim]] = {}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from papers.claims import Claim, of_ours, of_paper, tally, tally_ours
-from papers.run import Paper
+from papers.paper_run import Paper
 
 PAGE, NOTES = "reproduction.md", "reproduction-notes.md"
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from papers.run import Run
+from papers.paper_run import Run
 
 Setting = TypeVar("Setting")
 Found = TypeVar("Found")

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from papers.claims import Claim, addition
-from papers.run import Run
+from papers.paper_run import Run
 from rheostat.elastic.elasticutor.cores import Cores
 from rheostat.elastic.elasticutor.placement import Executors, schedule
 from rheostat.elastic.model.plan import OperatorPlan, Plan

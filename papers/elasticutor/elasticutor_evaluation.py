@@ -14,7 +14,7 @@ from papers.elasticutor import (
     figure_16_table_2_exchange,
     table_3_nodes,
 )
-from papers.run import Run
+from papers.paper_run import Run
 from papers.side_by_side import bench
 
 TITLE = "Elasticutor"

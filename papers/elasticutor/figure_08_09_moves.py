@@ -9,7 +9,7 @@ import numpy as np
 
 from papers.claims import Claim
 from papers.elasticutor.testbed.clusters import STOPPING, MicroRun
-from papers.run import Run
+from papers.paper_run import Run
 from papers.side_by_side import Bench
 from rheostat.elastic.model.policy import Policy
 from rheostat.elastic.policies import Elasticutor, ResourceCentric

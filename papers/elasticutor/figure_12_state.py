@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from papers.claims import Claim
 from papers.elasticutor.testbed.clusters import SHARDS
 from papers.elasticutor.testbed.one_executor import OneExecutor, Scaled
-from papers.run import Run
+from papers.paper_run import Run
 from papers.side_by_side import Bench
 
 

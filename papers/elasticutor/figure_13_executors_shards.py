@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from papers.claims import Claim
 from papers.elasticutor.testbed.clusters import CORES, MicroRun
-from papers.run import Run
+from papers.paper_run import Run
 from papers.side_by_side import Bench
 from rheostat.elastic.model.policy import Policy
 from rheostat.elastic.policies import Elasticutor, ResourceCentric, Static

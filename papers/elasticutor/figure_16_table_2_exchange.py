@@ -19,7 +19,7 @@ from papers.elasticutor.testbed.clusters import (
     ExchangeRun,
     orders,
 )
-from papers.run import Run
+from papers.paper_run import Run
 from papers.side_by_side import Bench
 from rheostat.elastic.model.policy import Policy
 from rheostat.elastic.policies import Elasticutor, ResourceCentric, Static

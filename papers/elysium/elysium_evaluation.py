@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from papers.claims import Claim
-from papers.elysium.accuracy import accuracy
-from papers.elysium.comparison import comparison
-from papers.elysium.forecasts import forecasts
-from papers.elysium.lab import prepare
-from papers.elysium.latency import latencies
-from papers.elysium.parameters import parameters
-from papers.elysium.proactive import proactive
-from papers.elysium.resources import resources
-from papers.elysium.steps import steps
-from papers.elysium.summary import summary
-from papers.elysium.together import together
-from papers.run import Run
+from papers.elysium.added_forecasts import forecasts
+from papers.elysium.added_memory_bandwidth import resources
+from papers.elysium.figure_09_comparison import comparison
+from papers.elysium.figure_09_table import summary
+from papers.elysium.figure_10_steps import steps
+from papers.elysium.figure_11_latency import latencies
+from papers.elysium.figure_12_two_topologies import together
+from papers.elysium.figure_13_proactive import proactive
+from papers.elysium.table_1_figure_06_parameters import parameters
+from papers.elysium.table_2_figure_07_08_estimates import accuracy
+from papers.elysium.testbed.lab import prepare
+from papers.paper_run import Run
 
 TITLE = "ELYSIUM: operators and nodes scaled independently"
 

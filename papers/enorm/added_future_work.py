@@ -6,7 +6,7 @@ import numpy as np
 
 from papers.claims import Claim, addition
 from papers.enorm.testbed.random_jobs import large_job
-from papers.run import Run
+from papers.paper_run import Run
 from rheostat.planning.enorm.fusion import FusedComponent, fuse, inter_component_traffic, score_by_rate
 from rheostat.planning.enorm.instances import fuse_instances
 from rheostat.planning.enorm.refusion import Patience, Watch, moved_operators, observe

@@ -16,7 +16,7 @@ from papers.enorm import (
     section_5_exactness,
     section_7_7_components,
 )
-from papers.run import Run
+from papers.paper_run import Run
 
 TITLE = "Enorm: efficient window-based computation in large-scale distributed stream processing systems"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from papers.claims import Claim
 from papers.enorm.testbed.cost_model import simple_job
-from papers.run import Run
+from papers.paper_run import Run
 
 HOUR = 3_600_000_000
 """Microseconds."""

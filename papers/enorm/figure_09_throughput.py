@@ -6,7 +6,7 @@ import itertools
 
 from papers.claims import Claim
 from papers.enorm.testbed.cost_model import TUPLES, EnormNodes, completion_time, simple_job
-from papers.run import Run
+from papers.paper_run import Run
 from rheostat.planning.enorm.splitting import Form
 
 LITTLE = 0.05

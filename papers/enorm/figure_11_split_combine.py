@@ -5,7 +5,7 @@ from __future__ import annotations
 from papers.claims import Claim
 from papers.enorm.figure_10_pauses import SIZES
 from papers.enorm.testbed.cost_model import MINUTE, EnormNodes
-from papers.run import Run
+from papers.paper_run import Run
 from rheostat.planning.enorm.migration import ShardState, Strategy, migration_cost
 
 LONGEST = 10 * MINUTE

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from papers.claims import Claim
 from papers.enorm.testbed.cost_model import MINUTE, TUPLES, EnormNodes, completion_time, simple_job, touched
 from papers.enorm.testbed.hot_spots import KEYS
-from papers.run import Run
+from papers.paper_run import Run
 from rheostat.planning.enorm.migration import Strategy, expanded_keys
 from rheostat.planning.enorm.splitting import Form
 

@@ -7,7 +7,7 @@ import numpy as np
 from papers.claims import Claim, addition
 from papers.enorm.testbed.cost_model import EnormNodes
 from papers.enorm.testbed.hot_spots import CONFIGURATIONS, KEYS, Configuration, Skew, simulate_skew
-from papers.run import Run
+from papers.paper_run import Run
 from rheostat.planning.enorm.migration import Strategy
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from papers.claims import Claim, addition
 from papers.enorm.testbed.random_jobs import FusionJob, large_job
-from papers.run import Run
+from papers.paper_run import Run
 from rheostat.planning.enorm.fusion import (
     FusedComponent,
     fuse,

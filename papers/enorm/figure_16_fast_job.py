@@ -10,7 +10,7 @@ import numpy as np
 from papers.claims import Claim
 from papers.enorm.testbed.cost_model import EnormNodes, fast_job_time
 from papers.enorm.testbed.random_jobs import fast_job
-from papers.run import Run
+from papers.paper_run import Run
 from rheostat.planning.enorm.fusion import fuse, score_by_rate
 
 

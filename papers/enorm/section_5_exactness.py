@@ -7,7 +7,7 @@ import numpy as np
 from papers.claims import Claim
 from papers.enorm.testbed.shard_migration import Migration, Rows
 from papers.enorm.testbed.shard_migration import run as run_rows
-from papers.run import Run
+from papers.paper_run import Run
 from rheostat.planning.enorm.migration import Strategy
 from rheostat.planning.enorm.splitting import Form
 from rheostat.windows.window import Window

@@ -15,9 +15,9 @@ from papers.enorm.testbed.cost_model import (
     completion_time,
     simple_job,
 )
-from papers.run import Run
+from papers.paper_run import Run
 from rheostat.planning.enorm.migration import ShardState, Strategy, migration_cost
-from rheostat.planning.enorm.splitting import Form, Measured, choose_form, form_cost
+from rheostat.planning.enorm.splitting import ComponentLoad, Form, choose_form, form_cost
 
 
 def reproduce(run: Run) -> list[Claim]:
@@ -46,7 +46,7 @@ def _forms(run: Run) -> None:
         for keys, moves, bound in itertools.product((1_000, 10_000, 50_000), (0, 10, 60), (inf, 10.0)):
             period = minutes[-1] * MINUTE
             shard = migration_cost(Strategy.DISRUPTIVE, ShardState(keys), engine.key_costs)
-            measured = Measured(
+            measured = ComponentLoad(
                 rows=0.7 * engine.nodes / engine.per_tuple * period,
                 execute=engine.execute,
                 windows=len(minutes),

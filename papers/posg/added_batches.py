@@ -21,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from papers.claims import Claim, addition
+from papers.paper_run import Run
 from papers.posg.figure_12_tweets import tweets
 from papers.posg.testbed.shuffle import shuffle_by_posg
 from papers.posg.testbed.streams import StreamSetting, prepared
 from papers.posg.testbed.sweep import SKEWS
-from papers.run import Run
 from rheostat.arrays import Floats
 from rheostat.elastic.posg import Estimates, Greedy, Grouping, LptGrouping, RoundRobin
 

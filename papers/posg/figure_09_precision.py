@@ -6,9 +6,9 @@ import math
 from dataclasses import replace
 
 from papers.claims import Claim, Judged, versions
+from papers.paper_run import Run
 from papers.posg.testbed.streams import StreamSetting, prepared
 from papers.posg.testbed.sweep import CHOSEN, Sweep, draw_both, draw_speedup, sweep
-from papers.run import Run
 from papers.side_by_side import Bench
 from rheostat.elastic.posg import shape_for
 

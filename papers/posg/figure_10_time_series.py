@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from papers.claims import Claim
+from papers.paper_run import Run
 from papers.posg.testbed.shuffle import Shuffle, ShuffleOutcome, shuffle_blindly, shuffle_by_posg
 from papers.posg.testbed.streams import StreamSetting
 from papers.posg.testbed.sweep import READ
-from papers.run import Run
 from rheostat.arrays import Floats
 from rheostat.elastic.posg import Phase
 from rheostat.plots import COLOURS

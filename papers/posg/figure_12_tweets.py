@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from papers.claims import Claim
+from papers.paper_run import Run
 from papers.posg.testbed.mentions import Tweets
 from papers.posg.testbed.shuffle import Shuffle, shuffle_blindly, shuffle_by_posg
 from papers.posg.testbed.streams import StreamSetting
 from papers.posg.testbed.sweep import READ
-from papers.run import Run
 from rheostat.arrays import Floats
 from rheostat.plots import COLOURS
 

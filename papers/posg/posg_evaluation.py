@@ -6,6 +6,7 @@ Figure 11 shows the same as figure 10 on a Storm cluster, and is not repeated.
 from __future__ import annotations
 
 from papers.claims import Claim
+from papers.paper_run import Run
 from papers.posg import (
     added_batches,
     figure_04_skew,
@@ -18,7 +19,6 @@ from papers.posg import (
     figure_12_tweets,
     section_3_readings,
 )
-from papers.run import Run
 from papers.side_by_side import bench
 
 TITLE = "POSG: proactive online scheduling for shuffle grouping"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from papers.claims import Claim
+from papers.paper_run import Run
 from papers.posg.testbed.streams import GroupingTrials, StreamSetting, trial
-from papers.run import Run
 
 LETTER = StreamSetting(taught=False, idle=False, resync=False, settled=False, guessed=False)
 _FILLED = replace(LETTER, settled=True, guessed=True)

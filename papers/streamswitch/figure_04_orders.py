@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from papers.claims import Claim
-from papers.run import Run
+from papers.paper_run import Run
 from rheostat.workloads.exchange import PUBLISHED_ORDERS, PUBLISHED_STOCKS, Exchange
 
 CHOSEN = "the day itself, drawn with the published numbers"

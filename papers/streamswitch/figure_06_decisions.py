@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from papers.claims import Claim, Judged, versions
-from papers.run import Run
+from papers.paper_run import Run
 from papers.side_by_side import Bench
 from papers.streamswitch.figure_05_policies import CHOSEN, MARGIN
 from papers.streamswitch.testbed.clips import Watched, watched

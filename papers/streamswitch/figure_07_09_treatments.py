@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from papers.claims import Claim, Judged, versions
-from papers.run import Run
+from papers.paper_run import Run
 from papers.streamswitch.figure_05_policies import CHOSEN, MARGIN
 from papers.streamswitch.testbed.clips import Clip, Watched
 from papers.streamswitch.testbed.trading_day import SPEED

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from papers.claims import Claim, Judged, versions
-from papers.run import Run
+from papers.paper_run import Run
 from papers.side_by_side import Bench
 from papers.streamswitch.testbed.named_policies import SWITCH, SWITCH_PLUS
 from papers.streamswitch.testbed.waves import COST, SHORT_STOPS, Ridden, Wave, events, mean, rate, ride, slots

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from papers.claims import Claim, Judged, addition, versions
-from papers.run import Run
+from papers.paper_run import Run
 from papers.side_by_side import Bench
 from papers.streamswitch.testbed.named_policies import SAMZA, SWITCH, SWITCH_PLUS
 from papers.streamswitch.testbed.word_count import COUNT, SPLIT, TOTAL, Counted, Words, counted

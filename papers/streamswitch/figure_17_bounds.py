@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from papers.claims import Claim, Judged, addition, versions
-from papers.run import Run
+from papers.paper_run import Run
 from papers.side_by_side import Bench
 from papers.streamswitch.figure_05_policies import BASELINE, CHOSEN, OURS, POOLED, Compared
 from papers.streamswitch.testbed.named_policies import (

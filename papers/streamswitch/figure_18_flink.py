@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from papers.claims import Claim, Judged, versions
-from papers.run import Run
+from papers.paper_run import Run
 from papers.streamswitch.figure_05_policies import CHOSEN
 from papers.streamswitch.figure_06_decisions import draw
 from papers.streamswitch.testbed.clips import Watched

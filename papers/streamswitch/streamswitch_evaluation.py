@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from papers.claims import Claim
-from papers.run import Run
+from papers.paper_run import Run
 from papers.side_by_side import bench
 from papers.streamswitch import (
     figure_04_orders,

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from papers import commands
 from papers.claims import Claim, addition, versions
-from papers.run import Run
+from papers.paper_run import Run
 
 CLAIMS = [
     Claim("fig1", "x grows", "2 x", "3 x", True),

@@ -18,7 +18,7 @@ from papers.elasticutor import table_3_nodes as more_nodes
 from papers.elasticutor.figure_08_09_moves import MoveTimes
 from papers.elasticutor.testbed.clusters import ExchangeRun, MicroRun, orders
 from papers.elasticutor.testbed.one_executor import OneExecutor, Scaled
-from papers.run import Run
+from papers.paper_run import Run
 from papers.side_by_side import Bench
 from rheostat.elastic.model.policy import Policy
 from rheostat.elastic.policies import Elasticutor, Static

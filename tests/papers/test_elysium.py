@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from papers.claims import Claim
-from papers.elysium.accuracy import accuracy
-from papers.elysium.assessments import Outcome
+from papers.elysium.added_memory_bandwidth import resources
 from papers.elysium.elysium_evaluation import reproduce
-from papers.elysium.lab import PEAKS, Lab, Runs, prepare
-from papers.elysium.latency import by_minute, shared
-from papers.elysium.loads import RECORDED_PEAK, recorded
-from papers.elysium.resources import resources
-from papers.elysium.together import together
-from papers.run import Run
+from papers.elysium.figure_11_latency import by_minute, shared
+from papers.elysium.figure_12_two_topologies import together
+from papers.elysium.table_2_figure_07_08_estimates import accuracy
+from papers.elysium.testbed.assessments import ScalingOutcome
+from papers.elysium.testbed.lab import PEAKS, Lab, Runs, prepare
+from papers.elysium.testbed.loads import RECORDED_PEAK, recorded
+from papers.paper_run import Run
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.forecasts.series import Series
 from tests.papers.told import assert_well_told
@@ -97,12 +97,12 @@ def test_of_a_recorded_load_the_busiest_hours_are_played_sixty_times_as_fast() -
     assert found.past.max() == pytest.approx(RECORDED_PEAK / 8)
 
 
-def waited(*minutes: tuple[float, float]) -> Outcome:
+def waited(*minutes: tuple[float, float]) -> ScalingOutcome:
     """Two topologies whose latency is so many seconds in every second of each minute, but for those of a restart."""
     latency = np.repeat(np.array(minutes), 60, axis=0)
     latency[:20, 0] = np.nan
     ones, config = np.ones_like(latency), Config({}, 1)
-    return Outcome(("T1", "T2"), ones, ones, latency, ones, (config,) * len(minutes), (), (), 60)
+    return ScalingOutcome(("T1", "T2"), ones, ones, latency, ones, (config,) * len(minutes), (), (), 60)
 
 
 def test_latency_by_minute_leaves_restarts_out() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers.elysium.assessments import Outcome, Setting, run
-from papers.elysium.metric_store import MetricStore
-from papers.elysium.profiling import learn, record, steady, with_forecasts
 from papers.elysium.testbed import curves
-from papers.elysium.topologies import NODE, T1_PEAK, overhead, rolling_top_words
+from papers.elysium.testbed.assessments import ScalingOutcome, ScalingSetting, run
+from papers.elysium.testbed.metric_store import MetricStore
+from papers.elysium.testbed.profiling_phase import learn, record, steady, with_forecasts
+from papers.elysium.testbed.topologies import NODE, T1_PEAK, overhead, rolling_top_words
 from rheostat.arrays import Floats
 from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.elysium.config_search import compute_config
@@ -44,9 +44,11 @@ def paper() -> Elysium:
     return Elysium(oracle(), catch_up=np.inf)
 
 
-def played(load: Floats, policy: Policy, first: Config | None = None, setting: Setting | None = None) -> Outcome:
+def played(
+    load: Floats, policy: Policy, first: Config | None = None, setting: ScalingSetting | None = None
+) -> ScalingOutcome:
     begin = first or compute_config(oracle(), {"T1": float(load[0])}).config
-    return run({"T1": T1}, {"T1": load}, policy, begin, setting or Setting())
+    return run({"T1": T1}, {"T1": load}, policy, begin, setting or ScalingSetting())
 
 
 def test_learned_profiles_choose_as_the_truth_would(tmp_path: Path) -> None:
@@ -83,7 +85,7 @@ def test_a_forecast_of_the_square_wave_degrades_throughput_less() -> None:
     past, load = square[: 600 * 38].reshape(-1, 60).mean(axis=1), square[600 * 38 :]
     forecast = PaperNetwork(folds=2, tolerance=1e-3).fitted(Series(past), 1)
     proactive = Elysium(with_forecasts(oracle(), {"T1": forecast}), proactive=True, catch_up=np.inf)
-    setting = Setting(start=60.0 * len(past), past={"T1": past})
+    setting = ScalingSetting(start=60.0 * len(past), past={"T1": past})
     ahead, after = played(load, proactive, setting=setting), played(load, paper())
     assert ahead.degradation() < 0.8 * after.degradation()
     assert abs(ahead.saved() - after.saved()) <= 0.06
@@ -106,7 +108,7 @@ def test_through_the_metric_store_a_policy_sees_the_same_load() -> None:
         played(
             load,
             Spy(oracle(), stored=stored),
-            setting=Setting(start=begin, step=3600.0, past={"T1": past}, stored=stored),
+            setting=ScalingSetting(start=begin, step=3600.0, past={"T1": past}, stored=stored),
         )
         for stored in seen
     ]
@@ -122,7 +124,9 @@ def test_figures_of_a_run_by_hand() -> None:
     latency = np.where(acked > 0, 2.0, np.nan)
     waiting = np.zeros((40, 1))
     waiting[-1] = 8.0
-    found = Outcome(("T1",), arrivals, acked, latency, waiting, (config, Config({"T1": {"a": 3}}, 1)), (), (20,), 20)
+    found = ScalingOutcome(
+        ("T1",), arrivals, acked, latency, waiting, (config, Config({"T1": {"a": 3}}, 1)), (), (20,), 20
+    )
     assert found.degradation() == pytest.approx((0 + 1 + 1.5 + 0) / 4)
     assert found.saved() == 1 - 3 / 8
     assert found.mean_latency() == 2.0
@@ -133,10 +137,10 @@ def test_figures_of_a_run_by_hand() -> None:
 def test_times_without_input_are_left_out_and_runs_without_any_are_refused() -> None:
     config = Config({"T1": {"a": 1}}, 2)
 
-    def ran(arrivals: list[float], acked: list[float]) -> Outcome:
+    def ran(arrivals: list[float], acked: list[float]) -> ScalingOutcome:
         load, through = (np.repeat(v, 10)[:, None] for v in (arrivals, acked))
         latency = np.where(through > 0, 2.0, np.nan)
-        return Outcome(("T1",), load, through, latency, np.zeros_like(load), (config,), (), (), 20)
+        return ScalingOutcome(("T1",), load, through, latency, np.zeros_like(load), (config,), (), (), 20)
 
     assert ran([10.0, 0.0, 10.0], [5.0, 5.0, 10.0]).degradation() == 0.25
     nothing = ran([0.0, 0.0], [0.0, 0.0])
@@ -155,7 +159,7 @@ def test_a_static_run_never_reconfigures_and_the_same_seed_gives_the_same_run() 
     found = played(load, Static(), everything)
     assert (found.reconfigured, found.saved()) == ((), 0.0)
     assert found.degradation() < 1e-9
-    first, again = (played(load, JointScaling({"T1": T1.dataflow}), setting=Setting(seed=3)) for _ in range(2))
+    first, again = (played(load, JointScaling({"T1": T1.dataflow}), setting=ScalingSetting(seed=3)) for _ in range(2))
     np.testing.assert_array_equal(first.acked, again.acked)
 
 
@@ -177,9 +181,9 @@ def test_what_a_policy_sees() -> None:
 
     load, spy = np.full(180, 300.0), Spy(oracle())
     first = Config({"T1": {o.name: 1 for o in T1.dataflow.operators}}, 2)
-    setting = Setting(start=600.0, past={"T1": np.array([7.0])})
+    setting = ScalingSetting(start=600.0, past={"T1": np.array([7.0])})
     played(load, spy, first, setting)
-    emitted = played(load, spy, first, Setting(emitted=True, always=True))
+    emitted = played(load, spy, first, ScalingSetting(emitted=True, always=True))
     assert len(seen) == 4
     assert seen[1].loads["T1"].values.tolist() == [7.0, 300.0, 300.0]
     assert (seen[1].loads["T1"].start, seen[1].loads["T1"].step) == (540.0, 60.0)

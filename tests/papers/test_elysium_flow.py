@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.elysium.cluster import Cluster, Habits
-from papers.elysium.topologies import BASE, BEND, NODE, SHARE, Model, rolling_top_words, sentiment
+from papers.elysium.testbed.cluster import Habits, StormCluster
+from papers.elysium.testbed.topologies import BASE, BEND, NODE, SHARE, Model, rolling_top_words, sentiment
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.plans import plan_of
 
 T1, T2 = rolling_top_words(), sentiment()
 
 
-def alone(model: Model, slots: int, nodes: int, habits: Habits | None = None, seed: int = 1) -> Cluster:
+def alone(model: Model, slots: int, nodes: int, habits: Habits | None = None, seed: int = 1) -> StormCluster:
     name = model.dataflow.name
     config = Config({name: {o.name: slots for o in model.dataflow.operators}}, nodes)
-    return Cluster({name: model}, config, habits or Habits(), np.random.default_rng(seed))
+    return StormCluster({name: model}, config, habits or Habits(), np.random.default_rng(seed))
 
 
 @settings(max_examples=30, deadline=None)
@@ -105,7 +105,7 @@ def test_a_restart_stops_everything_for_its_time_and_the_queue_is_caught_up_with
 def test_only_topologies_whose_slots_come_go_or_move_restart() -> None:
     parallelism = {m.dataflow.name: {o.name: 1 for o in m.dataflow.operators} for m in (T1, T2)}
     apart = Config(parallelism, 3, own={"T1": 1, "T2": 2})
-    cluster = Cluster({"T1": T1, "T2": T2}, apart, Habits(), np.random.default_rng(1))
+    cluster = StormCluster({"T1": T1, "T2": T2}, apart, Habits(), np.random.default_rng(1))
     more = {"T1": parallelism["T1"], "T2": {**parallelism["T2"], "PosTagger": 2}}
     restarts = []
     for config in (apart, Config(more, 3, own={"T1": 1, "T2": 2}), Config(more, 2)):
@@ -120,7 +120,7 @@ def test_topologies_on_the_same_full_node_slow_down_and_those_apart_do_not() -> 
     found = {}
     for name, own in (("shared", None), ("apart", {"T1": 1, "T2": 1})):
         config = Config(parallelism, 1 if own is None else 2, own)
-        found[name] = Cluster({"T1": T1, "T2": T2}, config, Habits(), np.random.default_rng(1)).run(load).acked[-1]
+        found[name] = StormCluster({"T1": T1, "T2": T2}, config, Habits(), np.random.default_rng(1)).run(load).acked[-1]
     assert found["apart"][1] == pytest.approx(50.0)
     assert found["shared"][1] < 50.0
     assert found["shared"][0] < found["apart"][0]

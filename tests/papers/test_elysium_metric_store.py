@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.elysium.metric_store import BANDWIDTH, CPU, MEMORY, Batch, MetricStore
+from papers.elysium.testbed.metric_store import BANDWIDTH, CPU, MEMORY, Batch, MetricStore
 from rheostat.elastic.elysium.profiles.samples import INPUT
 from rheostat.errors import CheckpointError, CheckpointInUseError
 

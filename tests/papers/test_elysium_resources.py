@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from papers.elysium.cluster import Cluster, Habits
-from papers.elysium.metric_store import BANDWIDTH, CPU, MEMORY, MetricStore
-from papers.elysium.monitor import batch
-from papers.elysium.profiling import learn, record
-from papers.elysium.resource_monitor import bandwidth, memory
-from papers.elysium.topologies import T2_PEAK, sentiment
+from papers.elysium.testbed.cluster import Habits, StormCluster
+from papers.elysium.testbed.metric_store import BANDWIDTH, CPU, MEMORY, MetricStore
+from papers.elysium.testbed.monitor import batch
+from papers.elysium.testbed.profiling_phase import learn, record
+from papers.elysium.testbed.resource_monitor import bandwidth, memory
+from papers.elysium.testbed.topologies import T2_PEAK, sentiment
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.profiles.profile import Line
 from rheostat.elastic.elysium.profiles.samples import INPUT
@@ -19,9 +19,9 @@ T2 = sentiment()
 NAMES = [operator.name for operator in T2.dataflow.operators]
 
 
-def cluster(nodes: int, **slots: int) -> Cluster:
+def cluster(nodes: int, **slots: int) -> StormCluster:
     config = Config({"T2": {name: slots.get(name, 1) for name in NAMES}}, nodes)
-    return Cluster({"T2": T2}, config, Habits(), np.random.default_rng(1))
+    return StormCluster({"T2": T2}, config, Habits(), np.random.default_rng(1))
 
 
 def rates(load: float, readings: int = 2) -> dict[str, dict[tuple[str, str], np.ndarray]]:
@@ -66,7 +66,7 @@ def test_readings_of_cpu_do_not_depend_on_the_others() -> None:
     running = cluster(2)
     flow = running.run(np.full((120, 1), 50.0))
     found = batch(running, flow, 0.0, first, 0.01)
-    bare = Cluster({"T2": type(T2)(T2.dataflow, T2.selectivity, T2.costs)}, running.config, Habits(), again)
+    bare = StormCluster({"T2": type(T2)(T2.dataflow, T2.selectivity, T2.costs)}, running.config, Habits(), again)
     without = batch(bare, flow, 0.0, again, 0.01)
     assert [r for r in found.slots if r[5] == CPU] == [r for r in without.slots if r[5] == CPU]
     assert first.random() == again.random()

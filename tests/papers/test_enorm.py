@@ -19,7 +19,7 @@ from papers.enorm import (
     section_7_7_components,
 )
 from papers.enorm.figure_14_15_random_jobs import BASELINE, COMM, PA, REFINED, WHOLE, measure
-from papers.run import Run
+from papers.paper_run import Run
 from tests.papers.told import assert_well_told
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from papers.claims import Claim
+from papers.paper_run import Run
 from papers.posg import added_batches as batches
 from papers.posg import figure_10_time_series, posg_evaluation
 from papers.posg import section_3_readings as readings
@@ -20,7 +21,6 @@ from papers.posg.figure_12_tweets import SECONDS, tweets
 from papers.posg.section_3_readings import LETTER, READINGS
 from papers.posg.testbed import sweep
 from papers.posg.testbed.streams import GroupingTrial, GroupingTrials, StreamSetting, prepared, trial
-from papers.run import Run
 from papers.side_by_side import Bench
 from rheostat.elastic.posg import Posg
 from tests.papers.told import assert_well_told

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from papers.paper_run import Run
 from papers.posg import figure_10_time_series
 from papers.posg.added_batches import BATCHES, FLOWING, PERIOD, _excess, _learnt
 from papers.posg.figure_12_tweets import _trials, tweets
 from papers.posg.testbed.shuffle import shuffle_by_posg
 from papers.posg.testbed.streams import GroupingTrials, StreamSetting, prepared, trial
-from papers.run import Run
 from rheostat.arrays import Floats
 
 pytestmark = pytest.mark.slow

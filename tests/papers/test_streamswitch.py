@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from papers.run import Run
+from papers.paper_run import Run
 from papers.side_by_side import Bench, bench
 from papers.streamswitch import (
     figure_04_orders,

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from papers.claims import Claim
-from papers.run import Run
+from papers.paper_run import Run
 from papers.streamswitch import figure_05_policies as figure_05
 from papers.streamswitch import figure_07_09_treatments as figure_07_09
 from papers.streamswitch import figure_10_11_parameters as figure_10_11

@@ -16,7 +16,7 @@ from papers.enorm.testbed.cost_model import MINUTE, EnormNodes, touched
 from papers.enorm.testbed.node_queues import DRAINING, LIMIT, STEP, WIRE, Latencies, Queues
 from rheostat.arrays import Floats
 from rheostat.errors import RheostatError
-from rheostat.planning.enorm.flux import Flux, Move
+from rheostat.planning.enorm.flux import Flux, ShardMove
 from rheostat.planning.enorm.migration import Strategy, expanded_keys
 
 KEYS = 50_000
@@ -88,7 +88,7 @@ def simulate_skew(configuration: Configuration, skew: Skew, engine: EnormNodes, 
     # In the middle of a minute, so that smooth migration has to wait for a new partial window.
     last_round = skew.calm - flux.period + MINUTE / 2
     measured, moved_keys = np.zeros(shards), np.zeros(engine.nodes)
-    later: list[Move] = []
+    later: list[ShardMove] = []
     moves = 0
     hot = _HotSpots(skew, rng.permutation(engine.nodes))
     base = skew.load / engine.per_tuple / skew.shards
@@ -147,7 +147,7 @@ def _send_partials(queues: Queues, skew: Skew, engine: EnormNodes, rates: Floats
         queues.partials[:] += keys * engine.per_key / 2 / engine.nodes
 
 
-def _start(queues: Queues, move: Move, strategy: Strategy, skew: Skew, engine: EnormNodes) -> None:
+def _start(queues: Queues, move: ShardMove, strategy: Strategy, skew: Skew, engine: EnormNodes) -> None:
     """Tuples of the shard wait from now on, for the switch alone or also for its state."""
     instant = strategy is Strategy.INSTANT
     state = 0.0 if instant else skew.keys
@@ -171,7 +171,7 @@ def simulate_pause(strategy: Strategy, keys: float, engine: EnormNodes, seed: in
     target = int((queues.routing[shard] + rng.integers(1, engine.nodes)) % engine.nodes)
     for second in range(_PAUSE_SECONDS):
         if second == 1:
-            _start(queues, Move(shard, int(queues.routing[shard]), target), strategy, skew, engine)
+            _start(queues, ShardMove(shard, int(queues.routing[shard]), target), strategy, skew, engine)
         arrivals = rng.poisson(rates * STEP, size=(round(1 / STEP), shards)).astype(np.float64)
         if not queues.advance(arrivals, engine.per_tuple, 0.0):
             break

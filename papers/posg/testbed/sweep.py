@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from papers.claims import Judged
+from papers.paper_run import Run
 from papers.posg.testbed.streams import GroupingTrials, StreamSetting, trial
-from papers.run import Run
 from papers.side_by_side import Bench
 from rheostat.arrays import Floats
 from rheostat.plots import COLOURS

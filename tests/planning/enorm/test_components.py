@@ -7,21 +7,21 @@ import itertools
 import pytest
 
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.attributes import Kind, Operator
-from rheostat.planning.enorm.components import Dataflow, strategies, traits
+from rheostat.planning.enorm.attributes import Kind, PartitionedOperator
+from rheostat.planning.enorm.components import OperatorGraph, strategies, traits
 from rheostat.planning.enorm.migration import Strategy
 
 X = frozenset("x")
 N, S, D = Strategy.INSTANT, Strategy.SMOOTH, Strategy.DISRUPTIVE
 
 
-def operator(name: str, kind: Kind, windowed: bool = True) -> Operator:
-    return Operator(name, kind, X, windowed=windowed)
+def operator(name: str, kind: Kind, windowed: bool = True) -> PartitionedOperator:
+    return PartitionedOperator(name, kind, X, windowed=windowed)
 
 
-def chain(*operators: Operator) -> Dataflow:
+def chain(*operators: PartitionedOperator) -> OperatorGraph:
     names = [o.name for o in operators]
-    return Dataflow(operators, dict.fromkeys(itertools.pairwise(names), 1.0))
+    return OperatorGraph(operators, dict.fromkeys(itertools.pairwise(names), 1.0))
 
 
 MAP, SUM, WINDOWS = (operator(n, k) for n, k in (("m", Kind.MAP), ("s", Kind.COMPUTE), ("w", Kind.CONSOLIDATE)))
@@ -54,7 +54,7 @@ def test_partials_that_nobody_merges_cannot_be_left_behind() -> None:
     assert strategies(chain(SUM, after, WINDOWS), ["s", "t"]) == (S, D)
     assert strategies(chain(SUM, operator("n", Kind.MAP)), ["s"]) == (S, D)
     assert strategies(chain(SUM), ["s"]) == (S, D)
-    both = Dataflow((SUM, WINDOWS, MAP), {("s", "w"): 1.0, ("s", "m"): 1.0})
+    both = OperatorGraph((SUM, WINDOWS, MAP), {("s", "w"): 1.0, ("s", "m"): 1.0})
     assert strategies(both, ["s"]) == (S, D)
 
 
@@ -62,7 +62,7 @@ def test_without_windows_there_is_no_next_window_to_wait_for() -> None:
     running = operator("r", Kind.COMPUTE, windowed=False)
     assert strategies(chain(running, MAP), ["r"]) == (D,)
     assert strategies(chain(running, WINDOWS), ["r"]) == (N, D)
-    assert strategies(Dataflow((SUM, running), {}), ["s", "r"]) == (D,)
+    assert strategies(OperatorGraph((SUM, running), {}), ["s", "r"]) == (D,)
 
 
 def test_neighbours() -> None:
@@ -73,10 +73,10 @@ def test_neighbours() -> None:
 
 def test_what_is_wrong_with_a_dataflow_is_said() -> None:
     with pytest.raises(TopologyError, match="more than one operator is called m"):
-        Dataflow((MAP, MAP), {})
+        OperatorGraph((MAP, MAP), {})
     with pytest.raises(TopologyError, match="there is no operator 'q'"):
-        Dataflow((MAP,), {("m", "q"): 1.0})
+        OperatorGraph((MAP,), {("m", "q"): 1.0})
     with pytest.raises(TopologyError, match="rate from 'm' to 's' is -1"):
-        Dataflow((MAP, SUM), {("m", "s"): -1.0})
-    with pytest.raises(TopologyError, match="in a circle"):
-        Dataflow((MAP, SUM), {("m", "s"): 1.0, ("s", "m"): 1.0})
+        OperatorGraph((MAP, SUM), {("m", "s"): -1.0})
+    with pytest.raises(TopologyError, match="form a cycle"):
+        OperatorGraph((MAP, SUM), {("m", "s"): 1.0, ("s", "m"): 1.0})

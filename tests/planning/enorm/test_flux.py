@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rheostat.arrays import Floats
 from rheostat.elastic.routing.balance import imbalance, slot_loads
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.flux import Flux, Move, Pick
+from rheostat.planning.enorm.flux import Flux, Pick, ShardMove
 
 Case = tuple[tuple[int, ...], Floats, int]
 PICKS: list[Pick] = ["biggest", "closest"]
@@ -32,7 +32,7 @@ WHOLE = st.integers(0, 50).map(float)
 ABSURD = st.sampled_from([0.0, 1e-300, 0.1, 0.3, 1.0, 1e16, 1e300]) | st.floats(0, 1e300)
 
 
-def brute_force_round(case: Case, flux: Flux) -> list[Move]:
+def brute_force_round(case: Case, flux: Flux) -> list[ShardMove]:
     """The paper's words: sort the places, pair the first with the last, move the biggest that makes them more alike."""
     routing, loads, slots = case
     totals = slot_loads(routing, loads, slots).tolist()
@@ -50,7 +50,7 @@ def brute_force_round(case: Case, flux: Flux) -> list[Move]:
             and (totals[a] - loads[s] - mean) ** 2 + (totals[b] + loads[s] - mean) ** 2 < variance - 1e-6
         ]
         if suitable and totals[a] > flux.threshold * mean:
-            found.append(Move(max(suitable, key=lambda s: (loads[s], -s)), a, b))
+            found.append(ShardMove(max(suitable, key=lambda s: (loads[s], -s)), a, b))
     return found
 
 

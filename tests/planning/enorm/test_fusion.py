@@ -113,7 +113,7 @@ def test_an_edge_to_nobody_is_refused() -> None:
 def test_a_rate_that_nothing_can_have_is_refused(rate: float) -> None:
     rates = {**dict.fromkeys(EDGES, 1.0), EDGES[2]: rate}
     for score in (score_by_rate, score_by_component_rate):
-        with pytest.raises(TopologyError, match=f"the rate from 'op1' to 'op4' is {rate}: it is rows per second"):
+        with pytest.raises(TopologyError, match=f"the rate from 'op1' to 'op4' is {rate}: give rows per second"):
             score(rates)
 
 

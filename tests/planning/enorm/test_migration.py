@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.migration import KeyCosts, ShardState, Strategy, choose, expanded_keys, migration_cost
+from rheostat.planning.enorm.migration import (
+    KeyCosts,
+    ShardState,
+    Strategy,
+    choose_strategy,
+    expanded_keys,
+    migration_cost,
+)
 
 N, S, D = Strategy.INSTANT, Strategy.SMOOTH, Strategy.DISRUPTIVE
 COSTS = KeyCosts(serialise=3e-6, deserialise=5e-6, network=2e-6, switch=0.01)
@@ -48,7 +55,7 @@ def test_the_choice_is_the_quickest_within_the_bound(
     shard: ShardState, costs: KeyCosts, allowed: set[Strategy], bound: float
 ) -> None:
     priced = {s: migration_cost(s, shard, costs) for s in allowed}
-    chosen = choose(allowed, shard, costs, bound)
+    chosen = choose_strategy(allowed, shard, costs, bound)
     within = [s for s in allowed if priced[s].pause <= bound]
     if within:
         assert chosen in within
@@ -71,6 +78,6 @@ def test_keys_with_two_partials_are_those_with_rows_on_both_sides(rows: int, mov
 def test_edges_and_nonsense() -> None:
     assert expanded_keys(0, 100, 0.5) == expanded_keys(10, 0, 0.5) == expanded_keys(10, 100, 1.0) == 0
     with pytest.raises(TopologyError, match="no strategy is allowed"):
-        choose((), SHARD, COSTS)
-    with pytest.raises(TopologyError, match="every cost is a number of seconds"):
+        choose_strategy((), SHARD, COSTS)
+    with pytest.raises(TopologyError, match="every cost is in seconds"):
         KeyCosts(-1.0, 0.0)

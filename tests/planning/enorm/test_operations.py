@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.attributes import Kind, Operator, shared
-from rheostat.planning.enorm.components import Dataflow
+from rheostat.planning.enorm.attributes import Kind, PartitionedOperator, shared
+from rheostat.planning.enorm.components import OperatorGraph
 from rheostat.planning.enorm.deployment import Deployment, deploy
 from rheostat.planning.enorm.fusion import FusedComponent, fuse, score_by_rate
 from rheostat.planning.enorm.migration import Strategy
@@ -23,16 +23,16 @@ def lending() -> Deployment:
     """The paper's job of figure 3: rates, then approvals and interest per area, windows of each, and overall ones."""
     everything, area = frozenset({"user", "area", "date"}), frozenset({"area"})
 
-    def by_area(name: str, kind: Kind) -> Operator:
-        return Operator(name, kind, area, reads=everything, windowed=True)
+    def by_area(name: str, kind: Kind) -> PartitionedOperator:
+        return PartitionedOperator(name, kind, area, reads=everything, windowed=True)
 
     operators = (
-        Operator("rate", Kind.MAP, everything),
+        PartitionedOperator("rate", Kind.MAP, everything),
         by_area("interest", Kind.COMPUTE),
         by_area("approval", Kind.COMPUTE),
         by_area("interest windows", Kind.CONSOLIDATE),
         by_area("approval windows", Kind.CONSOLIDATE),
-        Operator("overall", Kind.COMPUTE, frozenset(), reads=everything, windowed=True),
+        PartitionedOperator("overall", Kind.COMPUTE, frozenset(), reads=everything, windowed=True),
     )
     rates = {
         ("rate", "interest"): 90.0,
@@ -42,14 +42,17 @@ def lending() -> Deployment:
         ("interest windows", "overall"): 1.0,
         ("approval windows", "overall"): 2.0,
     }
-    flow = Dataflow(operators, rates)
+    flow = OperatorGraph(operators, rates)
     return deploy(flow, fuse(flow.attributes, rates, score_by_rate(rates)), NODES, shards=12, distinct={"area": 50})
 
 
 def simple() -> Deployment:
     x = frozenset("x")
-    sums, windows = Operator("sum", Kind.COMPUTE, x, windowed=True), Operator("windows", Kind.CONSOLIDATE, x)
-    flow = Dataflow((sums, windows), {("sum", "windows"): 1.0})
+    sums, windows = (
+        PartitionedOperator("sum", Kind.COMPUTE, x, windowed=True),
+        PartitionedOperator("windows", Kind.CONSOLIDATE, x),
+    )
+    flow = OperatorGraph((sums, windows), {("sum", "windows"): 1.0})
     return deploy(flow, [FusedComponent(("sum", "windows"), x)], NODES, shards=6)
 
 
@@ -57,7 +60,7 @@ def reporting(*parts: tuple[str, ...]) -> Deployment:
     """Sums, their windows, and a report of these, in the components that are named."""
     x, kinds = frozenset("x"), {"sum": Kind.COMPUTE, "windows": Kind.CONSOLIDATE, "report": Kind.MAP}
     rates = {("sum", "windows"): 5.0, ("windows", "report"): 1.0}
-    flow = Dataflow(tuple(Operator(n, k, x, windowed=True) for n, k in kinds.items()), rates)
+    flow = OperatorGraph(tuple(PartitionedOperator(n, k, x, windowed=True) for n, k in kinds.items()), rates)
     return deploy(flow, [FusedComponent(part, x) for part in parts], NODES, shards=6)
 
 
@@ -67,15 +70,17 @@ def deployments(draw: st.DrawFn) -> Deployment:
     count = draw(st.integers(1, 7))
     sets = draw(st.lists(st.frozensets(st.sampled_from("xy"), min_size=1), min_size=count, max_size=count))
     kinds = draw(st.lists(st.sampled_from(Kind), min_size=count, max_size=count))
-    operators = [Operator(f"o{i}", k, s, windowed=True) for i, (k, s) in enumerate(zip(kinds, sets, strict=True))]
+    operators = [
+        PartitionedOperator(f"o{i}", k, s, windowed=True) for i, (k, s) in enumerate(zip(kinds, sets, strict=True))
+    ]
     forward = [(f"o{i}", f"o{j}") for j in range(count) for i in range(j)]
     edges = draw(st.lists(st.sampled_from(forward), unique=True, max_size=12)) if forward else []
-    parts: dict[int, list[Operator]] = {}
+    parts: dict[int, list[PartitionedOperator]] = {}
     for operator in operators:
         part = draw(st.integers(0, 2))
         part = part if shared([*parts.get(part, []), operator]) else 3 + len(parts)
         parts.setdefault(part, []).append(operator)
-    flow = Dataflow(tuple(draw(st.permutations(operators))), dict.fromkeys(edges, 1.0))
+    flow = OperatorGraph(tuple(draw(st.permutations(operators))), dict.fromkeys(edges, 1.0))
     return deploy(flow, [FusedComponent(tuple(o.name for o in p), shared(p)) for p in parts.values()], NODES, shards=6)
 
 
@@ -105,7 +110,9 @@ def test_consolidates_join_the_one_component_that_reads_them_and_leave_it_again(
 
 def test_a_component_that_begins_with_a_consolidate_cannot_be_split() -> None:
     x = frozenset("x")
-    flow = Dataflow((Operator("w", Kind.CONSOLIDATE, x), Operator("s", Kind.COMPUTE, x)), {("w", "s"): 1.0})
+    flow = OperatorGraph(
+        (PartitionedOperator("w", Kind.CONSOLIDATE, x), PartitionedOperator("s", Kind.COMPUTE, x)), {("w", "s"): 1.0}
+    )
     assert split(deploy(flow, [FusedComponent(("w", "s"), x)], NODES, 6), "C1") == ()
 
 
@@ -125,8 +132,8 @@ def test_rows_do_not_go_in_a_circle_after_split_or_combine(before: Deployment) -
 def test_a_second_split_does_not_join_what_the_first_one_made() -> None:
     x, names = frozenset("x"), ("s", "w1", "m", "w2")
     kinds = (Kind.COMPUTE, Kind.CONSOLIDATE, Kind.MAP, Kind.CONSOLIDATE)
-    operators = tuple(Operator(n, k, x) for n, k in zip(names, kinds, strict=True))
-    flow = Dataflow(operators, {("s", "w1"): 1.0, ("w1", "m"): 1.0, ("m", "w2"): 1.0})
+    operators = tuple(PartitionedOperator(n, k, x) for n, k in zip(names, kinds, strict=True))
+    flow = OperatorGraph(operators, {("s", "w1"): 1.0, ("w1", "m"): 1.0, ("m", "w2"): 1.0})
     parts = [FusedComponent((n,), x) for n in ("m", "w2")]
     before = deploy(flow, [FusedComponent(("s", "w1"), x), *parts], NODES, 6)
     members = {"C1": ("s", "w2"), "C1 consolidate": ("w1",), "C2": ("m",)}
@@ -151,7 +158,7 @@ def test_no_component_is_on_more_nodes_than_it_has_partitions() -> None:
 
 
 def test_components_with_few_partitions_take_turns() -> None:
-    flow = Dataflow(tuple(Operator(n, Kind.MAP, frozenset()) for n in "abcd"), {})
+    flow = OperatorGraph(tuple(PartitionedOperator(n, Kind.MAP, frozenset()) for n in "abcd"), {})
     placed = deploy(flow, [FusedComponent((n,), frozenset()) for n in "abcd"], NODES, 6)
     assert [placed.nodes(f"C{i}") for i in range(1, 5)] == [("n1",), ("n2",), ("n3",), ("n1",)]
 
@@ -202,7 +209,7 @@ def test_only_rigid_stateful_components_are_split() -> None:
 
 def test_attributes_follow_an_operator_that_migrates() -> None:
     names = {"a": "xy", "b": "x", "c": "xyz"}
-    flow = Dataflow(tuple(Operator(n, Kind.MAP, frozenset(s)) for n, s in names.items()), {})
+    flow = OperatorGraph(tuple(PartitionedOperator(n, Kind.MAP, frozenset(s)) for n, s in names.items()), {})
     parts = [FusedComponent(("a", "b"), frozenset("x")), FusedComponent(("c",), frozenset("xyz"))]
     before = deploy(flow, parts, NODES, 6)
     after = apply(before, Migrate("a", "C1", "C2"))

@@ -151,5 +151,5 @@ def test_traffic_that_nothing_can_have_is_refused(rates: dict[tuple[str, str], f
 
 def test_components_of_other_operators_are_refused() -> None:
     for components in (WITH_B[:1], (*WITH_B, WITH_B[1]), (*WITH_B, FusedComponent(("d",), frozenset()))):
-        with pytest.raises(TopologyError, match="each operator is in exactly one component, but not so (c|d)$"):
+        with pytest.raises(TopologyError, match="must be in exactly one component, which is not so for (c|d)$"):
             refine(components, ATTRIBUTES, TO_B)

@@ -1,1 +1,116 @@
-"""Enorm's planner: which operators run together, in which layout, and how they move (Enorm sections 4 and 5)."""
+"""Enorm's planner: which operators run together, in which form, and how they move. In the order in which one reads it:
+
+- ``attributes``: operators by their kind and the attributes that partition them (section 4.3).
+- ``fusion``: operators whose attributes agree become one component (section 4.4.1, Algorithm 1).
+- ``components``: how a component may be moved (sections 4.4 and 5).
+- ``deployment``: which operators run together, and where (sections 4.4 and 4.5).
+- ``operations``: migrate, repartition, split and combine, and what is composed of them (sections 4.5 and 5.1).
+- ``migration``: what moving a shard costs: instant, smooth or disruptive (sections 4.5 and 5).
+- ``splitting``: split or combined, by the cost model (sections 5.1.1 and 5.1.2).
+- ``flux``: periodic moves between pairs of places (section 3.2, after Shah et al.).
+- ``instances`` and ``refusion``: fusing only instances that talk much, and following the traffic (section 8).
+
+Every query is planned with ``fuse``. No query uses the others yet: they plan on values, and the command ``rheostat
+reproduce enorm`` runs the paper's evaluation on them. Names are loaded when they are first used.
+
+>>> import rheostat as rh
+>>> keys = {"rate": frozenset({"area", "user"}), "by_area": frozenset({"area"}), "by_user": frozenset({"user"})}
+>>> [part.operators for part in rh.enorm.fuse(keys, [("rate", "by_area"), ("rate", "by_user")])]
+[('rate', 'by_area'), ('by_user',)]
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rheostat.planning.enorm.attributes import Kind, PartitionedOperator, cardinality, joint_cardinality
+    from rheostat.planning.enorm.components import OperatorGraph, strategies, traits
+    from rheostat.planning.enorm.deployment import Deployment, deploy
+    from rheostat.planning.enorm.flux import Flux
+    from rheostat.planning.enorm.fusion import (
+        FusedComponent,
+        fuse,
+        fuse_baseline,
+        inter_component_traffic,
+        score_by_attributes,
+        score_by_component_rate,
+        score_by_rate,
+    )
+    from rheostat.planning.enorm.instances import fuse_instances
+    from rheostat.planning.enorm.migration import KeyCosts, ShardState, Strategy, choose_strategy, migration_cost
+    from rheostat.planning.enorm.operations import Migrate, RePartition, apply, combine, scale_out, split
+    from rheostat.planning.enorm.refusion import Patience, Watch, moved_operators, observe, refine
+    from rheostat.planning.enorm.splitting import ComponentLoad, Form, best_change, choose_form, form_cost
+
+_HOMES = {
+    "attributes": "Kind PartitionedOperator cardinality joint_cardinality",
+    "components": "OperatorGraph strategies traits",
+    "deployment": "Deployment deploy",
+    "flux": "Flux",
+    "fusion": "FusedComponent fuse fuse_baseline inter_component_traffic score_by_attributes score_by_component_rate "
+    "score_by_rate",
+    "instances": "fuse_instances",
+    "migration": "KeyCosts ShardState Strategy choose_strategy migration_cost",
+    "operations": "Migrate RePartition apply combine scale_out split",
+    "refusion": "Patience Watch moved_operators observe refine",
+    "splitting": "ComponentLoad Form best_change choose_form form_cost",
+}
+"""Public names by the file that defines them; the same as the imports above, which a test checks."""
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "ComponentLoad",
+    "Deployment",
+    "Flux",
+    "Form",
+    "FusedComponent",
+    "KeyCosts",
+    "Kind",
+    "Migrate",
+    "OperatorGraph",
+    "PartitionedOperator",
+    "Patience",
+    "RePartition",
+    "ShardState",
+    "Strategy",
+    "Watch",
+    "apply",
+    "best_change",
+    "cardinality",
+    "choose_form",
+    "choose_strategy",
+    "combine",
+    "deploy",
+    "form_cost",
+    "fuse",
+    "fuse_baseline",
+    "fuse_instances",
+    "inter_component_traffic",
+    "joint_cardinality",
+    "migration_cost",
+    "moved_operators",
+    "observe",
+    "refine",
+    "scale_out",
+    "score_by_attributes",
+    "score_by_component_rate",
+    "score_by_rate",
+    "split",
+    "strategies",
+    "traits",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

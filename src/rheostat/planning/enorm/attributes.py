@@ -1,4 +1,4 @@
-"""Operators as a planner sees them: their kind, and the attributes that partition them (Enorm section 4.3)."""
+"""Operators as Enorm's planner sees them: their kind, and the attributes that partition them (section 4.3)."""
 
 from __future__ import annotations
 
@@ -26,26 +26,28 @@ class Kind(StrEnum):
 
     @property
     def stateful(self) -> bool:
-        """Whether it keeps state between rows. What a consolidate buffers counts not: upstreams can send it again."""
+        """True if it keeps state between rows. A consolidate has none: what it buffers, upstreams can send again."""
         return self is Kind.COMPUTE
 
     @property
     def flexible(self) -> bool:
-        """Whether rows may be partitioned differently at any time; otherwise it is rigid."""
+        """True if rows may be partitioned differently at any time; otherwise it is rigid."""
         return self is not Kind.CONSOLIDATE
 
 
 @dataclass(frozen=True)
-class Operator:
+class PartitionedOperator:
     """One operator of a dataflow.
 
     Attributes:
+        name: unique in its graph.
+        kind: map, compute or consolidate.
         partitioned_by: the attributes whose values decide which instance gets a row: PA.
-        reads: all attributes of its input: IS; those it is partitioned by if nothing is said.
+        reads: all attributes of its input: IS; None for those that it is partitioned by.
         gives: all attributes of its output: OS.
-        windowed: whether its state belongs to time windows.
+        windowed: True if its state belongs to time windows.
 
-    >>> Operator("by_area", Kind.COMPUTE, frozenset({"area"}), reads=frozenset({"user"}))
+    >>> PartitionedOperator("by_area", Kind.COMPUTE, frozenset({"area"}), reads=frozenset({"user"}))
     Traceback (most recent call last):
     ...
     rheostat.errors.TopologyError: operator 'by_area' is partitioned by area, which it does not read: ...
@@ -74,10 +76,10 @@ class Operator:
         return self.reads
 
 
-def shared(operators: Iterable[Operator]) -> Attributes:
+def shared(operators: Iterable[PartitionedOperator]) -> Attributes:
     """The attributes by which all of these operators are partitioned: PA of a component.
 
-    >>> both = [Operator(n, Kind.MAP, frozenset(a)) for n, a in (("one", "xy"), ("two", "yz"))]
+    >>> both = [PartitionedOperator(n, Kind.MAP, frozenset(a)) for n, a in (("one", "xy"), ("two", "yz"))]
     >>> sorted(shared(both))
     ['y']
     """
@@ -107,15 +109,18 @@ def cardinality(partitioned_by: Attributes, schema: Attributes, distinct: Mappin
     if unknown := sorted(partitioned_by - distinct.keys()):
         if partitioned_by == schema:
             return inf
-        raise TopologyError(f"nobody said how many values {', '.join(unknown)} can have: give distinct= for each")
+        raise TopologyError(
+            f"missing cardinality for {', '.join(unknown)}: pass distinct= with how many values each has"
+        )
     return float(prod(distinct[a] for a in partitioned_by))
 
 
-def joint_cardinality(operators: Iterable[Operator], distinct: Mapping[str, int]) -> float:
+def joint_cardinality(operators: Iterable[PartitionedOperator], distinct: Mapping[str, int]) -> float:
     """Onto how many nodes a component of these operators can be spread, at most (Enorm section 4.4).
 
-    >>> count = Operator("count", Kind.COMPUTE, frozenset({"word"}), reads=frozenset({"word"}))
-    >>> letters = Operator("letters", Kind.COMPUTE, frozenset({"word"}), reads=frozenset({"word", "language"}))
+    >>> count = PartitionedOperator("count", Kind.COMPUTE, frozenset({"word"}), reads=frozenset({"word"}))
+    >>> both = frozenset({"word", "language"})
+    >>> letters = PartitionedOperator("letters", Kind.COMPUTE, frozenset({"word"}), reads=both)
     >>> joint_cardinality([count], {}), joint_cardinality([count, letters], {"word": 5000})
     (inf, 5000.0)
     """

@@ -1,7 +1,7 @@
-"""What a component is: which operators talk to each other, and how operators that run together may be moved.
+"""How operators that run together may be moved (Enorm sections 4.4 and 5).
 
-Enorm sections 4.4 and 5: a component is stateless or flexible only if all of its operators are, and these two traits
-decide by which strategies its instances may move.
+A component is stateless or flexible only if all of its operators are, and these two traits decide by which strategies
+its instances may move.
 """
 
 from __future__ import annotations
@@ -12,22 +12,26 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.attributes import Attributes, Kind, Operator
+from rheostat.planning.enorm.attributes import Attributes, Kind, PartitionedOperator
 from rheostat.planning.enorm.fusion import Edge, check_edges, check_rates
 from rheostat.planning.enorm.migration import Strategy
 
 
 @dataclass(frozen=True)
-class Dataflow:
+class OperatorGraph:
     """Operators, and how many rows per second go from one to the other.
 
-    >>> a, b = (Operator(name, Kind.MAP, frozenset("x")) for name in "ab")
-    >>> flow = Dataflow((a, b), {("a", "b"): 9.0})
+    Attributes:
+        operators: in the order of the stream.
+        rates: rows per second by sender and receiver.
+
+    >>> a, b = (PartitionedOperator(name, Kind.MAP, frozenset("x")) for name in "ab")
+    >>> flow = OperatorGraph((a, b), {("a", "b"): 9.0})
     >>> flow.downstream("a"), flow.downstream("b")
     (('b',), ())
     """
 
-    operators: tuple[Operator, ...]
+    operators: tuple[PartitionedOperator, ...]
     rates: Mapping[Edge, float] = field(hash=False)
 
     def __post_init__(self) -> None:
@@ -39,10 +43,12 @@ class Dataflow:
         try:
             TopologicalSorter({t: [s for s, u in self.rates if u == t] for _, t in self.rates}).prepare()
         except CycleError as error:
-            raise TopologyError(f"rows go round in a circle: {' to '.join(error.args[1])}") from None
+            raise TopologyError(
+                f"operators form a cycle: {' to '.join(error.args[1])}; remove one of these edges"
+            ) from None
 
     @cached_property
-    def by_name(self) -> dict[str, Operator]:
+    def by_name(self) -> dict[str, PartitionedOperator]:
         """The operators by their names."""
         return {o.name: o for o in self.operators}
 
@@ -62,7 +68,12 @@ class Dataflow:
 
 @dataclass(frozen=True)
 class Traits:
-    """What decides how a component may be moved."""
+    """What decides how a component may be moved.
+
+    Attributes:
+        stateful: True if some operator keeps state.
+        flexible: True if rows of all operators may be partitioned differently at any time.
+    """
 
     stateful: bool
     flexible: bool
@@ -73,10 +84,11 @@ class Traits:
         return f"{'flexible' if self.flexible else 'rigid'} {'stateful' if self.stateful else 'stateless'}"
 
 
-def traits(operators: Iterable[Operator]) -> Traits:
+def traits(operators: Iterable[PartitionedOperator]) -> Traits:
     """The traits of operators that run together: stateless, and flexible, only if all of them are.
 
-    >>> window = Operator("sum", Kind.COMPUTE, frozenset("x")), Operator("windows", Kind.CONSOLIDATE, frozenset("x"))
+    >>> kinds = {"sum": Kind.COMPUTE, "windows": Kind.CONSOLIDATE}
+    >>> window = [PartitionedOperator(name, kind, frozenset("x")) for name, kind in kinds.items()]
     >>> traits(window).label, traits(window[:1]).label, traits(window[1:]).label
     ('rigid stateful', 'flexible stateful', 'rigid stateless')
     """
@@ -84,16 +96,16 @@ def traits(operators: Iterable[Operator]) -> Traits:
     return Traits(any(k.stateful for k in kinds), all(k.flexible for k in kinds))
 
 
-def strategies(flow: Dataflow, members: Iterable[str]) -> tuple[Strategy, ...]:
+def strategies(flow: OperatorGraph, members: Iterable[str]) -> tuple[Strategy, ...]:
     """How instances of a component may be moved, the quickest way first (Enorm section 5).
 
     Without state nothing has to be moved. With state, instant migration leaves partials behind, which somebody must
     merge: it needs a component without consolidate operators, whose computes are read by consolidates only (the
     paper's configurations 5.1 and 5.2). Smooth migration waits for the end of a window, so it needs windows.
 
-    >>> sums = Operator("sum", Kind.COMPUTE, frozenset("x"), windowed=True)
-    >>> windows = Operator("w", Kind.CONSOLIDATE, frozenset("x"))
-    >>> flow = Dataflow((sums, windows), {("sum", "w"): 1.0})
+    >>> sums = PartitionedOperator("sum", Kind.COMPUTE, frozenset("x"), windowed=True)
+    >>> windows = PartitionedOperator("w", Kind.CONSOLIDATE, frozenset("x"))
+    >>> flow = OperatorGraph((sums, windows), {("sum", "w"): 1.0})
     >>> [s.value for s in strategies(flow, ["sum"])], [s.value for s in strategies(flow, ["sum", "w"])]
     (['instant', 'smooth', 'disruptive'], ['smooth', 'disruptive'])
     """
@@ -108,6 +120,6 @@ def strategies(flow: Dataflow, members: Iterable[str]) -> tuple[Strategy, ...]:
     return (*instant, *smooth, Strategy.DISRUPTIVE)
 
 
-def _only_consolidated(flow: Dataflow, compute: str) -> bool:
+def _only_consolidated(flow: OperatorGraph, compute: str) -> bool:
     readers = flow.downstream(compute)
     return bool(readers) and all(flow.by_name[r].kind is Kind.CONSOLIDATE for r in readers)

@@ -8,8 +8,8 @@ from graphlib import CycleError, TopologicalSorter
 from math import inf
 
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.attributes import Attributes, Operator, joint_cardinality, shared
-from rheostat.planning.enorm.components import Dataflow, strategies
+from rheostat.planning.enorm.attributes import Attributes, PartitionedOperator, joint_cardinality, shared
+from rheostat.planning.enorm.components import OperatorGraph, strategies
 from rheostat.planning.enorm.fusion import FusedComponent
 from rheostat.planning.enorm.migration import Strategy
 
@@ -19,12 +19,13 @@ class Deployment:
     """Which operators run together, and on which node every shard of each component is.
 
     Attributes:
+        flow: the operators and the rows between them.
         members: names of the operators of every component.
         placed: for every component, the node of each of its shards.
         distinct: how many different values an attribute has, as far as that is known.
     """
 
-    flow: Dataflow
+    flow: OperatorGraph
     members: Mapping[str, tuple[str, ...]] = field(hash=False)
     placed: Mapping[str, tuple[str, ...]] = field(hash=False)
     distinct: Mapping[str, int] = field(default_factory=dict, hash=False)
@@ -33,7 +34,7 @@ class Deployment:
         if wrong := [f"{name}={count}" for name, count in self.distinct.items() if count < 1]:
             raise TopologyError(f"distinct has {', '.join(wrong)}: an attribute has one value or more")
 
-    def operators(self, component: str) -> tuple[Operator, ...]:
+    def operators(self, component: str) -> tuple[PartitionedOperator, ...]:
         """The operators of a component."""
         if component not in self.members:
             raise TopologyError(f"there is no component {component!r}: choose one of {', '.join(self.members)}")
@@ -67,7 +68,7 @@ class Deployment:
 
     @property
     def circular(self) -> bool:
-        """Whether rows that leave some component can come back to it."""
+        """True if rows that leave some component can come back to it."""
         homes = [(self.home(source), self.home(target)) for source, target in self.flow.rates]
         reads: dict[str, set[str]] = {name: set() for name in self.members}
         for source, target in homes:
@@ -80,7 +81,7 @@ class Deployment:
 
 
 def deploy(
-    flow: Dataflow,
+    flow: OperatorGraph,
     components: Iterable[FusedComponent],
     nodes: Sequence[str],
     shards: int,
@@ -97,8 +98,8 @@ def deploy(
 
     >>> from rheostat.planning.enorm.attributes import Kind
     >>> from rheostat.planning.enorm.fusion import fuse
-    >>> a, b = (Operator(name, Kind.MAP, frozenset("x")) for name in "ab")
-    >>> flow = Dataflow((a, b), {("a", "b"): 1.0})
+    >>> a, b = (PartitionedOperator(name, Kind.MAP, frozenset("x")) for name in "ab")
+    >>> flow = OperatorGraph((a, b), {("a", "b"): 1.0})
     >>> deploy(flow, fuse(flow.attributes, flow.rates), ["n1", "n2"], shards=4)
     Deployment(..., members={'C1': ('a', 'b')}, placed={'C1': ('n1', 'n1', 'n2', 'n2')}, distinct={})
     >>> deploy(flow, fuse(flow.attributes, flow.rates), ["n1", "n2"], shards=4, distinct={"x": 1}).nodes("C1")

@@ -25,8 +25,14 @@ PERIOD = 60.0
 
 
 @dataclass(frozen=True)
-class Move:
-    """A shard that goes from one place to another."""
+class ShardMove:
+    """A shard that goes from one place to another.
+
+    Attributes:
+        shard: its number.
+        source: the place that it leaves.
+        target: the place that takes it.
+    """
 
     shard: int
     source: int
@@ -45,7 +51,7 @@ class Flux:
 
     >>> flux = Flux()
     >>> flux.moves((0, 0, 0, 1), np.array([4.0, 3.0, 2.0, 1.0]), slots=2)
-    (Move(shard=0, source=0, target=1),)
+    (ShardMove(shard=0, source=0, target=1),)
     >>> flux.balance((0, 0, 0, 1, 1), np.array([6.0, 3.0, 2.0, 1.0, 0.5]), slots=2).routing
     (1, 0, 0, 0, 1)
     """
@@ -61,10 +67,10 @@ class Flux:
             raise TopologyError(f"pick={self.pick!r}: choose 'biggest' or 'closest'")
 
     def due(self, now: float, last: float | None) -> bool:
-        """Whether it is time for a round, if the last one was then."""
+        """True if it is time for a round, given when the last one was."""
         return last is None or now - last >= self.period
 
-    def moves(self, routing: Sequence[int], loads: Floats, slots: int) -> tuple[Move, ...]:
+    def moves(self, routing: Sequence[int], loads: Floats, slots: int) -> tuple[ShardMove, ...]:
         """One round: at most one shard leaves each of the more loaded half of the places."""
         where = np.asarray(routing, dtype=np.int64)
         totals = slot_loads(where, loads, slots)
@@ -72,7 +78,7 @@ class Flux:
         enough = self.threshold * totals.mean()
         pairs = zip(order[: slots // 2].tolist(), order[::-1].tolist(), strict=False)
         found = ((self._suitable(where, loads, totals, a, b), a, b) for a, b in pairs if totals[a] > enough)
-        return tuple(Move(shard, a, b) for shard, a, b in found if shard is not None)
+        return tuple(ShardMove(shard, a, b) for shard, a, b in found if shard is not None)
 
     def balance(self, routing: Sequence[int], loads: Floats, slots: int, rounds: int | None = None) -> Assignment:
         """The routing after so many rounds over the same loads; with None, until no move is suitable.

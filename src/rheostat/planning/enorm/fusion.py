@@ -21,15 +21,26 @@ Edge = tuple[str, str]
 
 @dataclass(frozen=True)
 class FusedComponent:
-    """Operators that run together, and the attributes they are all partitioned by."""
+    """Operators that run together.
+
+    Attributes:
+        operators: their names, in the order of the stream.
+        attributes: those that all of them are partitioned by.
+    """
 
     operators: tuple[str, ...]
     attributes: Attributes
 
 
 @dataclass(frozen=True)
-class Step:
-    """One merge on the way to a fusion: the edge with the best score, and what its ends became."""
+class FusionStep:
+    """One merge on the way to a fusion.
+
+    Attributes:
+        edge: the one with the best score.
+        score: what fusing its ends is worth.
+        component: what its ends became.
+    """
 
     edge: Edge
     score: float
@@ -49,7 +60,7 @@ def score_by_rate(rates: Mapping[Edge, float]) -> Score:
     >>> score_by_rate({("a", "b"): float("nan")})
     Traceback (most recent call last):
     ...
-    rheostat.errors.TopologyError: the rate from 'a' to 'b' is nan: it is rows per second, from 0
+    rheostat.errors.TopologyError: the rate from 'a' to 'b' is nan: give rows per second, 0 or more
     """
     check_rates(rates)
     return lambda components, candidates: [rates.get(c[0], 0.0) for c in candidates]  # noqa: ARG005
@@ -84,7 +95,7 @@ def score_by_attributes(components: Sequence[FusedComponent], candidates: Sequen
 
 
 def check_edges(operators: Iterable[str], edges: Iterable[Edge]) -> None:
-    """Refuse edges from or to an operator that nobody named."""
+    """Refuse edges from or to an operator that does not exist."""
     known = set(operators)
     for source, target in edges:
         if unknown := [name for name in (source, target) if name not in known]:
@@ -92,10 +103,10 @@ def check_edges(operators: Iterable[str], edges: Iterable[Edge]) -> None:
 
 
 def check_rates(rates: Mapping[Edge, float]) -> None:
-    """Refuse rates that nothing can have: a single one that is no number would be the best of all scores."""
+    """Refuse rates that are negative, infinite or NaN: a single NaN would be the best of all scores."""
     for (source, target), rate in rates.items():
         if not 0 <= rate < inf:
-            raise TopologyError(f"the rate from {source!r} to {target!r} is {rate}: it is rows per second, from 0")
+            raise TopologyError(f"the rate from {source!r} to {target!r} is {rate}: give rows per second, 0 or more")
 
 
 def fuse(
@@ -117,7 +128,7 @@ def fuse(
 
 def fusion_steps(
     attributes: Mapping[str, Attributes], edges: Iterable[Edge], score: Score = score_by_attributes
-) -> Iterator[Step]:
+) -> Iterator[FusionStep]:
     """The merges of ``fuse``, one after the other. The first of equal scores wins.
 
     >>> ops = {"a": frozenset("x"), "b": frozenset("x"), "c": frozenset("x")}
@@ -137,7 +148,7 @@ def fusion_steps(
     while possible:
         candidates = list(possible.values())
         scores = score(list(dict.fromkeys(component.values())), candidates)
-        best = int(np.argmax(scores))  # which takes what is no number for the largest
+        best = int(np.argmax(scores))  # NaN counts as the largest
         if isnan(scores[best]):
             raise TopologyError(f"the score of {candidates[best][0]} is {scores[best]}: give every edge a number")
         if not scores[best] > 0:
@@ -150,7 +161,7 @@ def fusion_steps(
                 possible[changed] = candidate
             else:
                 possible.pop(changed, None)
-        yield Step(edge, scores[best], merged)
+        yield FusionStep(edge, scores[best], merged)
 
 
 def fuse_baseline(

@@ -54,10 +54,10 @@ def fuse_instances(
     ([[('a', 0), ('b', 0)], [('a', 1), ('b', 1)]], 0.97, 0.8)
     """
     if unknown := {i for pair in traffic for i in pair} - loads.keys():
-        raise TopologyError(f"nobody said how loaded instance {min(unknown)} is: give loads for every instance")
+        raise TopologyError(f"missing load of instance {min(unknown)}: pass loads= for every instance")
     for kind, values in (("traffic", traffic), ("load", loads)):
         if wrong := [(of, value) for of, value in values.items() if not 0 <= value < inf]:
-            raise TopologyError(f"the {kind} of {wrong[0][0]} is {wrong[0][1]}: it is a number from 0")
+            raise TopologyError(f"the {kind} of {wrong[0][0]} is {wrong[0][1]}: give a number, 0 or more")
     place = {i: frozenset({i}) for i in loads}
     load = {p: loads[i] for i, p in place.items()}
     for (one, other), rate in sorted(traffic.items(), key=lambda t: (-t[1], t[0])):

@@ -28,7 +28,8 @@ class KeyCosts:
     """What one key of state costs on its way.
 
     Attributes:
-        serialise: seconds of CPU at the old place; ``deserialise``, at the new one or where partials are merged.
+        serialise: seconds of CPU at the old place.
+        deserialise: seconds of CPU at the new place, or where partials are merged.
         network: seconds on the wire.
         switch: seconds until rows take another way, however large the state is.
     """
@@ -40,7 +41,7 @@ class KeyCosts:
 
     def __post_init__(self) -> None:
         if not all(0 <= v < float("inf") for v in (self.serialise, self.deserialise, self.network, self.switch)):
-            raise TopologyError(f"{self}: every cost is a number of seconds, from 0")
+            raise TopologyError(f"{self}: every cost is in seconds, 0 or more")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class ShardState:
         rate: rows per second.
         execute: seconds of CPU per row.
         remaining: seconds until the last window that is open now ends.
-        overlapping: whether windows begin before others end, so that rows belong to old and new windows.
+        overlapping: True if windows begin before others end, so that rows belong to old and new windows.
     """
 
     keys: float
@@ -107,7 +108,7 @@ def migration_cost(strategy: Strategy, shard: ShardState, costs: KeyCosts) -> Mi
     return MigrationCost(pause, pause, sent * per_key)
 
 
-def choose(
+def choose_strategy(
     allowed: Iterable[Strategy], shard: ShardState, costs: KeyCosts, pause_bound: float = float("inf")
 ) -> Strategy:
     """The strategy that is complete first without pausing longer than the bound (Enorm section 7.3).
@@ -116,7 +117,7 @@ def choose(
 
     >>> costs, shard = KeyCosts(10e-6, 10e-6, switch=0.01), ShardState(50_000, remaining=300.0)
     >>> combine = (Strategy.SMOOTH, Strategy.DISRUPTIVE)
-    >>> choose(combine, shard, costs).value, choose(combine, shard, costs, pause_bound=0.5).value
+    >>> choose_strategy(combine, shard, costs).value, choose_strategy(combine, shard, costs, pause_bound=0.5).value
     ('disruptive', 'smooth')
     """
     priced = [(s, migration_cost(s, shard, costs)) for s in allowed]

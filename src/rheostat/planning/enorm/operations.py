@@ -22,7 +22,13 @@ from rheostat.planning.enorm.migration import Strategy
 
 @dataclass(frozen=True)
 class Migrate:
-    """An operator goes from one component to another; to a new one if nobody has that name yet."""
+    """An operator goes from one component to another.
+
+    Attributes:
+        operator: its name.
+        source: the component that it leaves.
+        target: the component that it joins; a new one if none has that name.
+    """
 
     operator: str
     source: str
@@ -34,7 +40,9 @@ class RePartition:
     """A component's shards are spread over these nodes: the same ones, more or fewer, but not more than its partitions.
 
     Attributes:
-        loads: of every shard; without them, all count the same.
+        component: its name.
+        nodes: those that it is spread over.
+        loads: of every shard; None if all count the same.
     """
 
     component: str

@@ -104,7 +104,8 @@ class Watch:
     """The plan in force and what has been seen since.
 
     Attributes:
-        rates: smoothed.
+        components: the plan in force.
+        rates: rows between operators, smoothed.
         better: for how many observations in a row another plan has been better by enough.
         resting: observations still to be let pass.
         reason: what the last observation led to, in words.
@@ -165,13 +166,13 @@ def observe(
 
 
 def _check(components: Iterable[FusedComponent], attributes: Mapping[str, Attributes], rates: Rates) -> None:
-    """Refuse traffic that nothing can have, and components that are not of these operators."""
+    """Refuse rates that make no sense, and components that are not of these operators."""
     check_edges(attributes, rates)
     check_rates(rates)
     placed = [name for c in components for name in c.operators]
     if sorted(placed) != sorted(attributes):
         wrong = sorted({name for name in (*placed, *attributes) if placed.count(name) != 1 or name not in attributes})
-        raise TopologyError(f"each operator is in exactly one component, but not so {', '.join(wrong)}")
+        raise TopologyError(f"each operator must be in exactly one component, which is not so for {', '.join(wrong)}")
 
 
 Groups = Sequence[frozenset[str]]

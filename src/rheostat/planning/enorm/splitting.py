@@ -23,12 +23,12 @@ class Form(StrEnum):
 
     @property
     def other(self) -> Form:
-        """The one it is not."""
+        """The other form."""
         return Form.COMBINED if self is Form.SPLIT else Form.SPLIT
 
 
 @dataclass(frozen=True)
-class Measured:
+class ComponentLoad:
     """What was measured of a component over the length of its longest window; the paper's symbols in brackets.
 
     Attributes:
@@ -53,21 +53,26 @@ class Measured:
 
     def __post_init__(self) -> None:
         if wrong := [n for n, v in vars(self).items() if not 0 <= v < inf]:
-            raise TopologyError(f"{wrong[0]}={vars(self)[wrong[0]]}: what is measured is a number from 0")
+            raise TopologyError(f"{wrong[0]}={vars(self)[wrong[0]]}: give a number, 0 or more")
 
 
 @dataclass(frozen=True)
 class FormCost:
-    """What a form costs in a period: seconds of CPU, and seconds of latency for migrations."""
+    """What a form costs in a period.
+
+    Attributes:
+        cpu: seconds of CPU.
+        latency: seconds of latency for migrations.
+    """
 
     cpu: float
     latency: float
 
 
-def form_cost(form: Form, measured: Measured) -> FormCost:
+def form_cost(form: Form, measured: ComponentLoad) -> FormCost:
     """The cost of running a component in a form.
 
-    >>> m = Measured(1e6, 1e-5, windows=4, partials=20, shards=60, moves=10, shard_cost=0.1, shard_pause=0.5)
+    >>> m = ComponentLoad(1e6, 1e-5, windows=4, partials=20, shards=60, moves=10, shard_cost=0.1, shard_pause=0.5)
     >>> form_cost(Form.SPLIT, m), form_cost(Form.COMBINED, m)
     (FormCost(cpu=131.0, latency=0.0), FormCost(cpu=60.0, latency=5.0))
     """
@@ -79,10 +84,11 @@ def form_cost(form: Form, measured: Measured) -> FormCost:
 
 
 @dataclass(frozen=True)
-class Choice:
+class FormChoice:
     """Which form a component should have.
 
     Attributes:
+        form: the best.
         saved: seconds of CPU per period that this saves; negative where the latency bound costs some.
         reason: in words and numbers.
     """
@@ -93,8 +99,8 @@ class Choice:
 
 
 def choose_form(
-    measured: Measured, now: Form, latency_bound: float = inf, margin: float = 0.0, change_cost: float = 0.0
-) -> Choice:
+    measured: ComponentLoad, now: Form, latency_bound: float = inf, margin: float = 0.0, change_cost: float = 0.0
+) -> FormChoice:
     """The form with the least CPU whose latency is within the bound.
 
     The bound comes first: a form that breaks it is left, whatever that costs. Among forms within the bound, the other
@@ -106,7 +112,7 @@ def choose_form(
             make it swing. The paper has none.
         change_cost: seconds of CPU that the change itself costs, to be earned within a period. The paper has none.
 
-    >>> m = Measured(1e6, 1e-5, windows=4, partials=20, shards=60, moves=10, shard_cost=0.1, shard_pause=0.5)
+    >>> m = ComponentLoad(1e6, 1e-5, windows=4, partials=20, shards=60, moves=10, shard_cost=0.1, shard_pause=0.5)
     >>> choose_form(m, Form.SPLIT).form.value, choose_form(m, Form.SPLIT, latency_bound=2.0).form.value
     ('combined', 'split')
     """
@@ -116,17 +122,24 @@ def choose_form(
     if there.latency > latency_bound:
         worse = here.latency > latency_bound and there.latency < here.latency
         best = now.other if worse else now
-        return Choice(best, here.cpu - costs[best].cpu, f"{now.other} breaks the latency bound: {numbers}")
+        return FormChoice(best, here.cpu - costs[best].cpu, f"{now.other} breaks the latency bound: {numbers}")
     if here.latency > latency_bound:
-        return Choice(now.other, here.cpu - there.cpu, f"{now} breaks the latency bound: {numbers}")
+        return FormChoice(now.other, here.cpu - there.cpu, f"{now} breaks the latency bound: {numbers}")
     if here.cpu - there.cpu > margin * here.cpu + change_cost:
-        return Choice(now.other, here.cpu - there.cpu, f"{now.other} saves CPU: {numbers}")
-    return Choice(now, 0.0, f"{now} stays: {numbers}")
+        return FormChoice(now.other, here.cpu - there.cpu, f"{now.other} saves CPU: {numbers}")
+    return FormChoice(now, 0.0, f"{now} stays: {numbers}")
 
 
 @dataclass(frozen=True)
-class Action:
-    """A component that should change its form now."""
+class FormChange:
+    """A component that should change its form now.
+
+    Attributes:
+        component: its name.
+        form: the one that it should have.
+        saved: seconds of CPU per period that this saves.
+        reason: in words and numbers.
+    """
 
     component: str
     form: Form
@@ -134,23 +147,23 @@ class Action:
     reason: str
 
 
-def best_action(
-    measured: Mapping[str, Measured],
+def best_change(
+    measured: Mapping[str, ComponentLoad],
     now: Mapping[str, Form],
     latency_bound: float = inf,
     margin: float = 0.0,
     change_cost: float = 0.0,
-) -> Action | None:
+) -> FormChange | None:
     """After a period: the one change that helps most, or None. Broken latency bounds come before savings.
 
-    >>> m = Measured(1e6, 1e-5, windows=4, partials=20, shards=60, moves=10, shard_cost=0.1, shard_pause=0.5)
-    >>> best_action({"C1": m, "C2": m}, {"C1": Form.COMBINED, "C2": Form.SPLIT}).component
+    >>> m = ComponentLoad(1e6, 1e-5, windows=4, partials=20, shards=60, moves=10, shard_cost=0.1, shard_pause=0.5)
+    >>> best_change({"C1": m, "C2": m}, {"C1": Form.COMBINED, "C2": Form.SPLIT}).component
     'C2'
     """
-    found: list[tuple[bool, Action]] = []
+    found: list[tuple[bool, FormChange]] = []
     for name, values in measured.items():
         choice = choose_form(values, now[name], latency_bound, margin, change_cost)
         if choice.form is not now[name]:
             broken = form_cost(now[name], values).latency > latency_bound
-            found.append((broken, Action(name, choice.form, choice.saved, choice.reason)))
+            found.append((broken, FormChange(name, choice.form, choice.saved, choice.reason)))
     return max(found, key=lambda f: (f[0], f[1].saved))[1] if found else None

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from papers.claims import Claim, Judged, versions
-from papers.elysium.assessments import Outcome, Setting, run
-from papers.elysium.lab import CHOSEN, PEAKS, Lab, Runs
-from papers.elysium.latency import by_minute, shared
+from papers.elysium.figure_11_latency import by_minute, shared
 from papers.elysium.testbed import curves
-from papers.elysium.topologies import MOST_NODES
+from papers.elysium.testbed.assessments import ScalingOutcome, ScalingSetting, run
+from papers.elysium.testbed.lab import CHOSEN, PEAKS, Lab, Runs
+from papers.elysium.testbed.topologies import MOST_NODES
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.config_search import Bounds
 from rheostat.elastic.elysium.elysium import Elysium
@@ -76,7 +76,9 @@ def _runs(lab: Lab, case: Case, apart: bool, emitted: bool, ours: bool = False) 
     first = lab.first({topology: float(load[0]) for topology, load in case.loads.items()}, bounds)
     policy = Elysium(lab.estimator, bounds) if ours else Elysium.published(lab.estimator, bounds)
     return Runs(
-        tuple(run(lab.models, case.loads, policy, first, Setting(emitted=emitted, seed=seed)) for seed in lab.seeds)
+        tuple(
+            run(lab.models, case.loads, policy, first, ScalingSetting(emitted=emitted, seed=seed)) for seed in lab.seeds
+        )
     )
 
 
@@ -133,7 +135,7 @@ def _claims(case: Case, found: dict[str, Runs]) -> list[Claim]:
     ]
 
 
-def _draw(lab: Lab, case: Case, outcome: Outcome) -> None:
+def _draw(lab: Lab, case: Case, outcome: ScalingOutcome) -> None:
     with lab.of.figure(case.name, case.title, columns=3) as axes:
         for number, topology in enumerate(outcome.topologies):
             minutes = np.arange(len(outcome.configs))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from papers.elysium.comparison import FIG_9, STAIR_ONLY, Found
-from papers.elysium.lab import Lab, Runs
-from papers.elysium.proactive import PRINTED
-from papers.elysium.together import PRINTED_TOGETHER
+from papers.elysium.figure_09_comparison import FIG_9, STAIR_ONLY, Found
+from papers.elysium.figure_12_two_topologies import PRINTED_TOGETHER
+from papers.elysium.figure_13_proactive import PRINTED
+from papers.elysium.testbed.lab import Lab, Runs
 
 HEADER = ("topology", "load", "scaling", "paper degradation", "paper saved %", "degradation", "saved %")
 MORE = ("reconfigurations", "latency s", "left %")
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class TableLine:
     """A row of the table: what the paper prints (degradation, and nodes saved in per cent), and our runs."""
 
     topology: str
@@ -43,19 +43,21 @@ def summary(lab: Lab, found: Found, ahead: Mapping[str, Runs], both: Mapping[str
     for (topology, load), printed in FIG_9.items():
         runs = found[topology, load]
         if (topology, load) == ("T1", "stair"):
-            lines += [Line(topology, load, name, paper, runs[name]) for name, paper in STAIR_ONLY.items()]
-        lines.append(Line(topology, load, "joint", printed.joint, runs["joint"]))
-        lines.append(Line(topology, load, "ELYSIUM, reactive", printed.elysium, runs["ELYSIUM"]))
+            lines += [TableLine(topology, load, name, paper, runs[name]) for name, paper in STAIR_ONLY.items()]
+        lines.append(TableLine(topology, load, "joint", printed.joint, runs["joint"]))
+        lines.append(TableLine(topology, load, "ELYSIUM, reactive", printed.elysium, runs["ELYSIUM"]))
         if topology == "T1" and load in PRINTED:
-            lines.append(Line(topology, load, "ELYSIUM, proactive", PRINTED[load], ahead[load]))
+            lines.append(TableLine(topology, load, "ELYSIUM, proactive", PRINTED[load], ahead[load]))
     for case, (load, paper) in PRINTED_TOGETHER.items():
-        lines.append(Line("T1 and T2", load, "ELYSIUM, reactive", paper, both[case]))
+        lines.append(TableLine("T1 and T2", load, "ELYSIUM, reactive", paper, both[case]))
     for (topology, load), sides in found.items():
         printed_here = {"joint", "ELYSIUM", *STAIR_ONLY} if (topology, load) in FIG_9 else set()
-        others += [Line(topology, load, side, None, runs) for side, runs in sides.items() if side not in printed_here]
+        others += [
+            TableLine(topology, load, side, None, runs) for side, runs in sides.items() if side not in printed_here
+        ]
     _write(lab, "fig09", lines)
     _write(lab, "fig09_ours", others)
 
 
-def _write(lab: Lab, name: str, lines: Sequence[Line]) -> None:
+def _write(lab: Lab, name: str, lines: Sequence[TableLine]) -> None:
     lab.of.table(name, (*HEADER, *MORE), [line.cells() for line in lines])

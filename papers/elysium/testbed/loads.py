@@ -23,7 +23,7 @@ RECORDED_PEAK = 0.85
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class LoadCurve:
     """A load to run.
 
     Attributes:
@@ -39,12 +39,12 @@ class Curve:
     step: float = 60.0
 
 
-def all_curves(loads: Loads, quick: bool, seed: int) -> dict[str, Curve]:
+def all_curves(loads: Loads, quick: bool, seed: int) -> dict[str, LoadCurve]:
     """The paper's five curves, with the recorded tweets, and the World Cup's requests as a sixth."""
     square = 2400 if not quick else 1800
     found = [
         _repeated("stair", curves.stair(1800, LOW, HIGH), 1800, seed),
-        Curve("step", curves.step(900, 0.17, 0.7, 180, 420), np.zeros(0)),
+        LoadCurve("step", curves.step(900, 0.17, 0.7, 180, 420), np.zeros(0)),
         _repeated("square", curves.square(600, 0.28, 0.88, 600), square, seed),
         _repeated("sine", curves.sine(750, LOW, HIGH, 750), 1500, seed),
         recorded("twitter", _find(loads, "twitter_stream", seed), 24 if quick else 48),
@@ -53,7 +53,7 @@ def all_curves(loads: Loads, quick: bool, seed: int) -> dict[str, Curve]:
     return {curve.name: curve for curve in found}
 
 
-def _repeated(name: str, period: Floats, seconds: int, seed: int, hours: int = 168) -> Curve:
+def _repeated(name: str, period: Floats, seconds: int, seed: int, hours: int = 168) -> LoadCurve:
     """A curve that has gone on for hours before the run, as measured then, with a deviation of 2 %.
 
     A week, unless told otherwise: the forecast sees the weekday and the hour, and learns from the first 70 % only. With
@@ -63,10 +63,10 @@ def _repeated(name: str, period: Floats, seconds: int, seed: int, hours: int = 1
     whole = np.tile(period, (before + seconds) // len(period) + 1)
     minutes = whole[:before].reshape(-1, MINUTE).mean(axis=1)
     past = minutes * (1 + 0.02 * np.random.default_rng(seed).standard_normal(len(minutes)))
-    return Curve(name, whole[before : before + seconds], past, start=float(before))
+    return LoadCurve(name, whole[before : before + seconds], past, start=float(before))
 
 
-def recorded(name: str, series: Series, hours: int) -> Curve:
+def recorded(name: str, series: Series, hours: int) -> LoadCurve:
     """The busiest days of a recorded load, a minute of it in every second."""
     per_minute = np.repeat(series.values, max(round(series.step / 60), 1))
     per_minute = per_minute[: len(per_minute) // MINUTE * MINUTE]
@@ -78,7 +78,7 @@ def recorded(name: str, series: Series, hours: int) -> Curve:
     # A record with next to nothing in some minutes would make every relative error there huge.
     scale = RECORDED_PEAK / hourly[first : first + hours].max()
     values = np.maximum(played, 0.05 * np.median(played)) * scale
-    return Curve(name, values, hourly[:first] * scale, series.start + 3600.0 * first, 3600.0)
+    return LoadCurve(name, values, hourly[:first] * scale, series.start + 3600.0 * first, 3600.0)
 
 
 def _find(loads: Loads, prefix: str, seed: int) -> Series:

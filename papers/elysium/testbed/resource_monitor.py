@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from papers.elysium.cluster import Cluster
-from papers.elysium.metric_store import BANDWIDTH, MEMORY
+from papers.elysium.testbed.cluster import StormCluster
+from papers.elysium.testbed.metric_store import BANDWIDTH, MEMORY
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.profiles.samples import INPUT, Stream
 
@@ -25,7 +25,7 @@ class Resource:
     nodes: Floats
 
 
-def memory(cluster: Cluster, rates: Rates, readings: int, rng: np.random.Generator, noise: float) -> Resource:
+def memory(cluster: StormCluster, rates: Rates, readings: int, rng: np.random.Generator, noise: float) -> Resource:
     """Bytes that slots keep, and those of all slots on a node."""
     slots = np.zeros((readings, len(cluster.places)))
     for column, place in enumerate(cluster.places):
@@ -39,7 +39,7 @@ def memory(cluster: Cluster, rates: Rates, readings: int, rng: np.random.Generat
     return Resource(MEMORY, slots, nodes)
 
 
-def bandwidth(cluster: Cluster, rates: Rates, readings: int, rng: np.random.Generator, noise: float) -> Resource:
+def bandwidth(cluster: StormCluster, rates: Rates, readings: int, rng: np.random.Generator, noise: float) -> Resource:
     """Bytes per second that slots receive, and those that nodes send or receive, in the busier direction.
 
     Rows between two slots of a node do not leave it; rows from outside come to a node from none.
@@ -66,7 +66,7 @@ def bandwidth(cluster: Cluster, rates: Rates, readings: int, rng: np.random.Gene
     return Resource(BANDWIDTH, slots, nodes)
 
 
-def _received(cluster: Cluster, rates: Rates, topology: str, operator: str) -> Floats:
+def _received(cluster: StormCluster, rates: Rates, topology: str, operator: str) -> Floats:
     """Rows per second into one slot of an operator."""
     total: Floats = np.sum([flows for (_, to), flows in rates[topology].items() if to == operator], axis=0)
     return total / cluster.config.parallelism[topology][operator]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from papers.claims import Claim, addition
-from papers.elysium.lab import Lab
+from papers.elysium.testbed.lab import Lab
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.forecasts.backtest import ChosenForecaster, Score, choose, score
 from rheostat.elastic.elysium.forecasts.boosted import Boosted

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-from papers.elysium.assessments import Setting
-from papers.elysium.cluster import Habits
-from papers.elysium.lab import Lab, Runs
+from papers.elysium.testbed.assessments import ScalingSetting
+from papers.elysium.testbed.cluster import Habits
+from papers.elysium.testbed.lab import Lab, Runs
 from rheostat.elastic.elysium.configuration import Thresholds
 
 
@@ -34,7 +34,7 @@ def restart_times(lab: Lab, names: Sequence[str]) -> str:
     """On how many of T1's curves ELYSIUM degrades throughput less, for other times that a restart takes."""
     found, rows = [], []
     for settle in lab.of.each("times of restarts", (0.0, 8.0, 30.0)):
-        setting = Setting(Habits(settle=settle))
+        setting = ScalingSetting(Habits(settle=settle))
         ahead = {False: 0, True: 0}
         for name in names:
             curve = lab.curves[name]

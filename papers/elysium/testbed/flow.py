@@ -40,7 +40,7 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class Flow:
+class RowFlow:
     """What happened, by second (first axis) and topology, slot or node (second axis).
 
     Attributes:
@@ -61,7 +61,7 @@ class Flow:
 
 def flow(
     placed: Placed, arrivals: Floats, up: Flags, waiting: Floats, flying: Floats, machine: Floats, time_limit: float
-) -> Flow:
+) -> RowFlow:
     """Let rows flow for as many seconds as ``arrivals`` has.
 
     Args:
@@ -73,7 +73,7 @@ def flow(
         time_limit: seconds that a row may be in flight.
     """
     slots = placed.topology, placed.node, placed.source, placed.share, placed.constant, placed.costs
-    return Flow(*_flow(slots, placed.nodes, arrivals, up, waiting.copy(), flying.copy(), machine, time_limit))
+    return RowFlow(*_flow(slots, placed.nodes, arrivals, up, waiting.copy(), flying.copy(), machine, time_limit))
 
 
 @compiled

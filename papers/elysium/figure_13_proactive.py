@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from papers.claims import Claim
-from papers.elysium.comparison import Found
-from papers.elysium.lab import CHOSEN, Lab, Runs
+from papers.elysium.figure_09_comparison import Found
+from papers.elysium.testbed.lab import CHOSEN, Lab, Runs
 from rheostat.elastic.elysium.forecasts.boosted import Boosted
 from rheostat.elastic.elysium.forecasts.paper_network import HORIZON
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from papers.elysium.cluster import Cluster, Habits
-from papers.elysium.metric_store import MetricStore
-from papers.elysium.monitor import Monitor
-from papers.elysium.topologies import MOST_NODES, Model
+from papers.elysium.testbed.cluster import Habits, StormCluster
+from papers.elysium.testbed.metric_store import MetricStore
+from papers.elysium.testbed.monitor import Monitor
+from papers.elysium.testbed.topologies import MOST_NODES, Model
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.elysium import Elysium
@@ -22,7 +22,7 @@ from rheostat.errors import ConfigurationError
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ScalingOutcome:
     """A run.
 
     Attributes:
@@ -95,7 +95,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ScalingSetting:
     """Under what conditions a policy runs.
 
     Attributes:
@@ -119,8 +119,8 @@ class Setting:
 
 
 def run(
-    models: Mapping[str, Model], loads: Mapping[str, Floats], policy: Policy, first: Config, setting: Setting
-) -> Outcome:
+    models: Mapping[str, Model], loads: Mapping[str, Floats], policy: Policy, first: Config, setting: ScalingSetting
+) -> ScalingOutcome:
     """Let the loads run in, assess after every period, reconfigure where the policy wants it."""
     with MetricStore() if setting.stored else nullcontext() as store:
         return _run(models, loads, policy, first, setting, store)
@@ -131,11 +131,11 @@ def _run(
     loads: Mapping[str, Floats],
     policy: Policy,
     first: Config,
-    setting: Setting,
+    setting: ScalingSetting,
     store: MetricStore | None,
-) -> Outcome:
+) -> ScalingOutcome:
     rng = np.random.default_rng(setting.seed)
-    cluster = Cluster(models, first, setting.habits, rng)
+    cluster = StormCluster(models, first, setting.habits, rng)
     monitor = Monitor(rng, setting.habits.noise, setting.start, setting.step, setting.past, setting.emitted, store)
     arrivals = np.column_stack([loads[topology] for topology in models])
     if isinstance(policy, Elysium):
@@ -160,7 +160,7 @@ def _run(
             control = carry_out(result, cluster, seen.time)
         if cluster.restarts > before:
             changed.append(end)
-    return Outcome(
+    return ScalingOutcome(
         tuple(models),
         arrivals,
         np.concatenate([f.acked for f in flows]),

@@ -7,12 +7,12 @@ import time
 import numpy as np
 
 from papers.claims import Claim
-from papers.elysium.cluster import Cluster, Habits
-from papers.elysium.lab import PEAKS, Lab
-from papers.elysium.metric_store import MetricStore
-from papers.elysium.monitor import batch
 from papers.elysium.testbed import curves
-from papers.elysium.topologies import NODE
+from papers.elysium.testbed.cluster import Habits, StormCluster
+from papers.elysium.testbed.lab import PEAKS, Lab
+from papers.elysium.testbed.metric_store import MetricStore
+from papers.elysium.testbed.monitor import batch
+from papers.elysium.testbed.topologies import NODE
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.allocator import BalancedAllocator, RoundRobinAllocator
 from rheostat.elastic.elysium.config_search import Bounds, compute_config
@@ -41,7 +41,7 @@ def _recorded(lab: Lab, load: Floats) -> MetricStore:
     """T1 under a load that never overloads it, with the slots that its highest value needs."""
     config = lab.first({"T1": float(load.max())})
     rng = np.random.default_rng(lab.of.seed + 100)
-    cluster = Cluster({"T1": lab.models["T1"]}, config, Habits(), rng)
+    cluster = StormCluster({"T1": lab.models["T1"]}, config, Habits(), rng)
     store = MetricStore()
     store.record(batch(cluster, cluster.run(load[:, None]), 0.0, rng, Habits().noise))
     return store

@@ -10,11 +10,11 @@ from itertools import pairwise
 import numpy as np
 
 from papers.claims import Claim
-from papers.elysium.assessments import Setting, run
-from papers.elysium.cluster import Habits
-from papers.elysium.lab import PEAKS, RESTARTS, Lab, everything
-from papers.elysium.loads import Curve
 from papers.elysium.testbed import curves
+from papers.elysium.testbed.assessments import ScalingSetting, run
+from papers.elysium.testbed.cluster import Habits
+from papers.elysium.testbed.lab import PEAKS, RESTARTS, Lab, everything
+from papers.elysium.testbed.loads import LoadCurve
 from rheostat.arrays import Floats
 from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.elysium.configuration import Thresholds
@@ -63,7 +63,7 @@ def _table(lab: Lab) -> list[Claim]:
         sway = 0.08 * np.sin(turn) if habits.usable < 1 else np.zeros(seconds)
         limits = Thresholds(core_max=threshold) if core else Thresholds(cpu_max=threshold)
         loads = {"T1": np.minimum(level * (1 + sway), PEAKS["T1"])}
-        setting = Setting(habits, seed=number)
+        setting = ScalingSetting(habits, seed=number)
         found = run({"T1": lab.models["T1"]}, loads, lab.elysium(limits), everything(lab, "T1"), setting)
         return ThresholdTrial(found.degradation(), found.saved())
 
@@ -168,12 +168,12 @@ def _reward(learned: LearnedThreshold, threshold: float) -> float:
 def _periods(lab: Lab) -> list[Claim]:
     """Fig. 6c: everything restarts at every assessment of an over-provisioned topology."""
     load: Floats = curves.sine(540, 0.15, 0.93, 270)
-    curve, first = Curve("sine", load, np.zeros(0)), everything(lab, "T1")
+    curve, first = LoadCurve("sine", load, np.zeros(0)), everything(lab, "T1")
     found = {
-        period: lab.runs("T1", curve, Static(), first, Setting(period=period, always=True)).degradation
+        period: lab.runs("T1", curve, Static(), first, ScalingSetting(period=period, always=True)).degradation
         for period in lab.of.each("assessment periods", list(PERIODS))
     }
-    short = lab.runs("T1", curve, Static(), first, Setting(Habits(settle=0.0), always=True)).degradation
+    short = lab.runs("T1", curve, Static(), first, ScalingSetting(Habits(settle=0.0), always=True)).degradation
     with lab.of.figure("fig06c", "A restart at every assessment") as axes:
         axes[0, 0].plot(list(found), list(found.values()), "o-", label="ours")
         printed = {p: d for p, d in PERIODS.items() if d is not None}

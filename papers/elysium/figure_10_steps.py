@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from papers.claims import Claim, Judged, versions
-from papers.elysium.assessments import Outcome
-from papers.elysium.comparison import OURS, Found
-from papers.elysium.lab import CHOSEN, PEAKS, Lab
-from papers.elysium.loads import Curve
+from papers.elysium.figure_09_comparison import OURS, Found
 from papers.elysium.testbed import curves
+from papers.elysium.testbed.assessments import ScalingOutcome
+from papers.elysium.testbed.lab import CHOSEN, PEAKS, Lab
+from papers.elysium.testbed.loads import LoadCurve
 from rheostat.arrays import Floats
 from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.elysium.configuration import Config
@@ -26,7 +26,7 @@ def steps(lab: Lab, found: Found) -> list[Claim]:
 def _operators_only(lab: Lab) -> list[Claim]:
     """Fig. 10a: a peak that more slots of one operator are enough for."""
     rise, fall = 180, 600
-    curve = Curve("peak", curves.step(900, 120.0, 330.0, rise, fall) / PEAKS["T1"], np.zeros(0))
+    curve = LoadCurve("peak", curves.step(900, 120.0, 330.0, rise, fall) / PEAKS["T1"], np.zeros(0))
     first = Config({"T1": {o.name: 1 for o in lab.models["T1"].dataflow.operators}}, 2)
     static = lab.runs("T1", curve, Static(), first).drawn
     scaled = lab.runs("T1", curve, OnlyOperators(lab.elysium()), first).drawn
@@ -150,7 +150,7 @@ def _minutes(values: Floats, needed: int) -> int:
     return int(enough[0]) - 5 if len(enough) else len(values)
 
 
-def _resumed(outcome: Outcome, rise: int, fall: int) -> float:
+def _resumed(outcome: ScalingOutcome, rise: int, fall: int) -> float:
     """Seconds from the rise until throughput reaches the load and stays there until it falls."""
     load, through = _means(outcome.arrivals[:, 0]), _means(outcome.acked[:, 0])
     late = np.flatnonzero(through[rise // WINDOW : fall // WINDOW] < 0.98 * load[rise // WINDOW : fall // WINDOW])

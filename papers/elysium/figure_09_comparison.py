@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from papers.claims import Claim, Judged, versions
-from papers.elysium.assessments import Setting
-from papers.elysium.lab import CHOSEN, PEAKS, Lab, Runs, everything
-from papers.elysium.readings import joint_readings, restart_times
+from papers.elysium.figure_09_readings import joint_readings, restart_times
+from papers.elysium.testbed.assessments import ScalingSetting
+from papers.elysium.testbed.lab import CHOSEN, PEAKS, Lab, Runs, everything
 from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.elysium import OnlyNodes, OnlyOperators
@@ -64,7 +64,7 @@ def comparison(lab: Lab) -> tuple[Found, list[Claim]]:
         found[topology, name] = {
             "joint": lab.runs(topology, curve, lab.joint(topology)),
             "ELYSIUM": lab.runs(topology, curve, lab.elysium()),
-            "ELYSIUM, load as emitted": lab.runs(topology, curve, lab.elysium(), setting=Setting(emitted=True)),
+            "ELYSIUM, load as emitted": lab.runs(topology, curve, lab.elysium(), setting=ScalingSetting(emitted=True)),
             "ELYSIUM, patient": lab.runs(topology, curve, lab.elysium(patience=1)),
             OURS: lab.runs(topology, curve, lab.ours()),
         }

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from papers.claims import Claim, addition
-from papers.elysium.cluster import Cluster, Habits
-from papers.elysium.lab import PEAKS, Lab
-from papers.elysium.metric_store import BANDWIDTH, MEMORY, MetricStore
-from papers.elysium.monitor import batch
-from papers.elysium.topologies import NODE
+from papers.elysium.testbed.cluster import Habits, StormCluster
+from papers.elysium.testbed.lab import PEAKS, Lab
+from papers.elysium.testbed.metric_store import BANDWIDTH, MEMORY, MetricStore
+from papers.elysium.testbed.monitor import batch
+from papers.elysium.testbed.topologies import NODE
 from rheostat.elastic.elysium.allocator import RoundRobinAllocator
 from rheostat.elastic.elysium.config_search import Bounds, compute_config
 from rheostat.elastic.elysium.configuration import Config, NodeType
@@ -29,7 +29,7 @@ Row = tuple[str, float, int, int, int]
 
 
 @dataclass(frozen=True)
-class Measured:
+class NodePeaks:
     """The highest memory and bandwidth of a node that the metric store has of a run, in bytes and bytes per second."""
 
     memory: float
@@ -102,13 +102,13 @@ def _estimates(lab: Lab, estimator: Estimator) -> Claim:
     )
 
 
-def _measured(lab: Lab, topology: str, config: Config, load: float) -> Measured:
+def _measured(lab: Lab, topology: str, config: Config, load: float) -> NodePeaks:
     """Three minutes with a plan, and what the metric store has of it; the median over time of the fullest node."""
     rng = np.random.default_rng(lab.of.seed + 200)
-    cluster = Cluster({topology: lab.models[topology]}, config, Habits(), rng)
+    cluster = StormCluster({topology: lab.models[topology]}, config, Habits(), rng)
     with MetricStore() as store:
         store.record(batch(cluster, cluster.run(np.full((180, 1), load)), 0.0, rng, Habits().noise))
-        return Measured(
+        return NodePeaks(
             *(
                 float(np.median(store.node_uses(resource).used.reshape(-1, config.nodes), axis=0).max())
                 for resource in (MEMORY, BANDWIDTH)

@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from papers.elysium.assessments import Outcome, Setting, run
-from papers.elysium.loads import Curve, all_curves
-from papers.elysium.metric_store import MetricStore
-from papers.elysium.monitor import load_readings
-from papers.elysium.profiling import learn, record, with_forecasts
-from papers.elysium.topologies import MOST_NODES, T1_PEAK, T2_PEAK, Model, rolling_top_words, sentiment
-from papers.run import Run
+from papers.elysium.testbed.assessments import ScalingOutcome, ScalingSetting, run
+from papers.elysium.testbed.loads import LoadCurve, all_curves
+from papers.elysium.testbed.metric_store import MetricStore
+from papers.elysium.testbed.monitor import load_readings
+from papers.elysium.testbed.profiling_phase import learn, record, with_forecasts
+from papers.elysium.testbed.topologies import MOST_NODES, T1_PEAK, T2_PEAK, Model, rolling_top_words, sentiment
+from papers.paper_run import Run
 from rheostat.elastic.elysium.config_search import Bounds, compute_config
 from rheostat.elastic.elysium.configuration import Config, Thresholds
 from rheostat.elastic.elysium.elysium import Elysium
@@ -49,7 +49,7 @@ class Lab:
     estimator: Estimator
     nodes: Uses
     loads: Loads
-    curves: Mapping[str, Curve]
+    curves: Mapping[str, LoadCurve]
     seeds: tuple[int, ...]
 
     @property
@@ -69,7 +69,9 @@ class Lab:
         """Reactive ELYSIUM as it is in this package, which works off queues."""
         return Elysium(self.estimator, _bounds(None))
 
-    def proactive(self, topology: str, curve: Curve, forecaster: Forecaster | None = None, horizon: int = 1) -> Elysium:
+    def proactive(
+        self, topology: str, curve: LoadCurve, forecaster: Forecaster | None = None, horizon: int = 1
+    ) -> Elysium:
         """Proactive ELYSIUM with a forecast learned from the curve's past, as the metric store has it."""
         begin = curve.start - curve.step * len(curve.past)
         with MetricStore() as store:
@@ -84,12 +86,17 @@ class Lab:
         return compute_config(self.estimator, rates, bounds or Bounds()).config
 
     def runs(
-        self, topology: str, curve: Curve, policy: Policy, first: Config | None = None, setting: Setting | None = None
+        self,
+        topology: str,
+        curve: LoadCurve,
+        policy: Policy,
+        first: Config | None = None,
+        setting: ScalingSetting | None = None,
     ) -> Runs:
         """A policy on a curve, with every seed; one that looks back does so in the metric store."""
         rates = curve.values * PEAKS[topology]
         setting = replace(
-            setting or Setting(),
+            setting or ScalingSetting(),
             start=curve.start,
             step=curve.step,
             past={topology: curve.past * PEAKS[topology]},
@@ -104,7 +111,7 @@ class Lab:
 class Runs:
     """Runs that differ in their seed only; the first one is drawn."""
 
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[ScalingOutcome]
 
     @property
     def degradation(self) -> float:
@@ -132,7 +139,7 @@ class Runs:
         return float(np.mean([o.left() for o in self.outcomes]))
 
     @property
-    def drawn(self) -> Outcome:
+    def drawn(self) -> ScalingOutcome:
         """The run that figures show."""
         return self.outcomes[0]
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from papers.elysium.cluster import Cluster
-from papers.elysium.flow import Flow
-from papers.elysium.metric_store import CPU, Batch, MetricStore
-from papers.elysium.resource_monitor import bandwidth, memory
-from papers.elysium.topologies import NODE, Model, overhead
+from papers.elysium.testbed.cluster import StormCluster
+from papers.elysium.testbed.flow import RowFlow
+from papers.elysium.testbed.metric_store import CPU, Batch, MetricStore
+from papers.elysium.testbed.resource_monitor import bandwidth, memory
+from papers.elysium.testbed.topologies import NODE, Model, overhead
 from rheostat.arrays import Floats, Ints
 from rheostat.elastic.elysium.forecasts.series import Series
 from rheostat.elastic.elysium.plans import full_name
@@ -60,7 +60,7 @@ class Monitor:
         """The input load before the run, by topology, as the store has it if there is one."""
         return {topology: self._past(topology, values) for topology, values in self.past.items() if len(values)}
 
-    def observe(self, cluster: Cluster, period: Flow, arrived: Floats) -> Observation:
+    def observe(self, cluster: StormCluster, period: RowFlow, arrived: Floats) -> Observation:
         """What another period measured."""
         seen = period.emitted if self.emitted else arrived
         begin = self.start + self.step * self._periods
@@ -122,7 +122,7 @@ def load_readings(topology: str, values: Floats, start: float, step: float) -> B
     return Batch(loads=[(start + step * (n + 0.5), topology, float(value)) for n, value in enumerate(values)])
 
 
-def batch(cluster: Cluster, run: Flow, start: float, rng: np.random.Generator, noise: float) -> Batch:
+def batch(cluster: StormCluster, run: RowFlow, start: float, rng: np.random.Generator, noise: float) -> Batch:
     """Readings of a whole run for the metric store, one every ten seconds, each a mean over the minute before it."""
     ends = np.arange(WINDOW, len(run.emitted) + 1, EVERY)
     times = (start + ends.astype(np.float64)).tolist()
@@ -135,7 +135,7 @@ def batch(cluster: Cluster, run: Flow, start: float, rng: np.random.Generator, n
         traffic += _pairs(cluster, topology, streams, times)
         flows[topology] = streams
         loads += [(time, topology, float(rate)) for time, rate in zip(times, rates, strict=True)]
-        # Flow knows mean selectivities only: what a wobble adds or takes away shows in the CPU as well.
+        # RowFlow knows mean selectivities only: what a wobble adds or takes away shows in the CPU as well.
         for column, place in enumerate(cluster.places):
             if place.topology == topology:
                 slots, cost = cluster.config.parallelism[topology][place.operator], model.costs[place.operator]
@@ -167,7 +167,7 @@ def batch(cluster: Cluster, run: Flow, start: float, rng: np.random.Generator, n
 
 
 def _streams(
-    cluster: Cluster, model: Model, topology: str, loads: Floats, rng: np.random.Generator
+    cluster: StormCluster, model: Model, topology: str, loads: Floats, rng: np.random.Generator
 ) -> tuple[dict[Stream, Floats], dict[str, Floats], dict[str, Floats]]:
     """The rate of every stream, and what every operator receives, by mean selectivities and by real ones."""
     dataflow, slots = model.dataflow, cluster.config.parallelism[topology]
@@ -187,7 +187,7 @@ def _streams(
 
 
 def _pairs(
-    cluster: Cluster, topology: str, streams: Mapping[Stream, Floats], times: list[float]
+    cluster: StormCluster, topology: str, streams: Mapping[Stream, Floats], times: list[float]
 ) -> list[tuple[float, str, str, int, str, int, float]]:
     """Rows per second between all pairs of slots, which share a stream evenly."""
     slots = cluster.config.parallelism[topology]

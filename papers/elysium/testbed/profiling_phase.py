@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from papers.elysium.cluster import Cluster, Habits
-from papers.elysium.flow import Flow
-from papers.elysium.metric_store import BANDWIDTH, MEMORY, MetricStore
-from papers.elysium.monitor import batch
 from papers.elysium.testbed import curves
-from papers.elysium.topologies import NODE, Model
+from papers.elysium.testbed.cluster import Habits, StormCluster
+from papers.elysium.testbed.flow import RowFlow
+from papers.elysium.testbed.metric_store import BANDWIDTH, MEMORY, MetricStore
+from papers.elysium.testbed.monitor import batch
+from papers.elysium.testbed.topologies import NODE, Model
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.dataflow import ScalableOperator
 from rheostat.elastic.elysium.estimator import Estimator, Profiles
@@ -52,7 +52,7 @@ def record(
         for stretch in STRETCHES:
             slots = {o.name: stretch.slots or fewest(model, o, peaks[topology]) for o in model.dataflow.operators}
             config = Config({topology: slots}, stretch.nodes)
-            cluster = Cluster({topology: model}, config, habits, rng)
+            cluster = StormCluster({topology: model}, config, habits, rng)
             load = curves.stair(seconds, stretch.low * peaks[topology], stretch.high * peaks[topology])
             store.record(batch(cluster, cluster.run(load[:, None]), start, rng, habits.noise))
             start += seconds + 60
@@ -61,7 +61,7 @@ def record(
 def fewest(model: Model, operator: ScalableOperator, load: float) -> int:
     """Slots of an operator that can just carry a load, each with a core of its own.
 
-    >>> from papers.elysium.topologies import T1_PEAK, rolling_top_words
+    >>> from papers.elysium.testbed.topologies import T1_PEAK, rolling_top_words
     >>> t1 = rolling_top_words()
     >>> [fewest(t1, operator, T1_PEAK) for operator in t1.dataflow.operators]
     [1, 2, 3, 2, 1, 1]
@@ -97,7 +97,7 @@ def with_forecasts(estimator: Estimator, forecasts: Mapping[str, Forecast]) -> E
     return replace(estimator, topologies=profiles)
 
 
-def steady(model: Model, config: Config, load: float, seconds: int = 60) -> Flow:
+def steady(model: Model, config: Config, load: float, seconds: int = 60) -> RowFlow:
     """What a topology does alone under a constant load, from the first second on."""
-    cluster = Cluster({model.dataflow.name: model}, config, Habits(), np.random.default_rng(0))
+    cluster = StormCluster({model.dataflow.name: model}, config, Habits(), np.random.default_rng(0))
     return cluster.run(np.full((seconds, 1), load))

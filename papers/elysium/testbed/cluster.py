@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from papers.elysium.flow import Flow, Placed, flow
-from papers.elysium.topologies import BASE, BEND, NODE, SHARE, Model
+from papers.elysium.testbed.flow import Placed, RowFlow, flow
+from papers.elysium.testbed.topologies import BASE, BEND, NODE, SHARE, Model
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.plans import config_of, full_name, plan_of
@@ -37,7 +37,7 @@ class Habits:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class PlacedSlot:
     """A slot: topology, operator, its number within the operator, and the node it is on."""
 
     topology: str
@@ -47,7 +47,7 @@ class Place:
 
 
 @dataclass(eq=False)
-class Cluster:
+class StormCluster:
     """Topologies on nodes, between two reconfigurations.
 
     Attributes:
@@ -85,7 +85,7 @@ class Cluster:
         self._age[number], self._pause[number] = 0.0, self.rng.uniform(*self.habits.restart) + self.habits.settle
         self.restarts += 1
 
-    def run(self, arrivals: Floats) -> Flow:
+    def run(self, arrivals: Floats) -> RowFlow:
         """Let rows arrive, by second and topology."""
         seconds = len(arrivals)
         up = self._age + np.arange(seconds)[:, None] >= self._pause
@@ -95,14 +95,14 @@ class Cluster:
         return found
 
     @property
-    def places(self) -> tuple[Place, ...]:
-        """Every slot, in the order of the columns of ``Flow.slot_cpu``."""
+    def places(self) -> tuple[PlacedSlot, ...]:
+        """Every slot, in the order of the columns of ``RowFlow.slot_cpu``."""
         return self._places
 
     def _settle(self, plan: Plan) -> None:
         self.plan, self.config = plan, config_of(plan, apart=True)
         self._places = tuple(
-            Place(topology, operator.name, slot, int(node))
+            PlacedSlot(topology, operator.name, slot, int(node))
             for topology, model in self.models.items()
             for operator in model.dataflow.operators
             for slot, node in enumerate(plan.operators[full_name(topology, operator.name)].nodes)
@@ -110,7 +110,7 @@ class Cluster:
         self._placed = _placed(self.models, self.config, self._places)
 
 
-def _placed(models: Mapping[str, Model], config: Config, places: tuple[Place, ...]) -> Placed:
+def _placed(models: Mapping[str, Model], config: Config, places: tuple[PlacedSlot, ...]) -> Placed:
     numbers = {topology: number for number, topology in enumerate(models)}
     per_row = {t: model.per_row() for t, model in models.items()}
     constant = {t: model.constant(config.parallelism[t]) for t, model in models.items()}

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 from papers.claims import Claim, Judged, versions
-from papers.elysium.assessments import Outcome
-from papers.elysium.comparison import OURS, Found
-from papers.elysium.lab import CHOSEN, Lab, Runs
+from papers.elysium.figure_09_comparison import OURS, Found
+from papers.elysium.testbed.assessments import ScalingOutcome
+from papers.elysium.testbed.lab import CHOSEN, Lab, Runs
 from rheostat.arrays import Floats
 
 SIDES = ("joint", "ELYSIUM")
@@ -61,7 +61,7 @@ def _steady(found: Mapping[str, Runs]) -> Judged:
     return "; ".join(told), stable and larger
 
 
-def by_minute(outcome: Outcome, topology: int = 0) -> Floats:
+def by_minute(outcome: ScalingOutcome, topology: int = 0) -> Floats:
     """Mean latency of every whole minute; the seconds of a restart, in which nothing comes through, do not count."""
     whole = len(outcome.latency) // 60 * 60
     seconds = outcome.latency[:whole, topology].reshape(-1, 60)
