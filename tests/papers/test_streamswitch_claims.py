@@ -260,6 +260,7 @@ class Canned(Bench):
         return Watched(run, time, *values, np.array([[60.0, 8.0]]), tuple(clip(k, 0.5) for k in KINDS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quick", [True, False])
 def test_every_claim_is_told_in_a_quick_run_and_in_a_full_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick: bool
