@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from papers.claims import Claim, of_ours, of_paper, tally, tally_ours
-from papers.paper_run import Paper
+
+if TYPE_CHECKING:
+    from papers.paper_run import Paper
 
 PAGE, NOTES = "reproduction.md", "reproduction-notes.md"
 

@@ -137,7 +137,7 @@ def claims(run: Run, baseline: SwitchOutcome, compared: Compared, beside: Sequen
     for name, found in (("fig05", published), ("fig05_ours", ours)):
         run.table(name, LINE, [line(o) for o in found])
     both = (published, theirs, RIVALS), (ours, mine, RESTED_RIVALS)
-    sample = "" if run.quick else "As published by a sample of half an hour, ours by the whole day."
+    sample = "" if run.quick else "As published by a sample of a quarter of an hour, ours by the whole day."
     return [
         _baseline(run, baseline, mine),
         versions(

@@ -101,7 +101,7 @@ def claims(run: Run, published: Seen, ours: Seen, base: Mapping[str, float]) -> 
             "T = 5 s or L = 5 s raises StreamSwitch's success, under any margin",
             "by 0.5 % and 1 % on average",
             gained,
-            note="" if run.quick else "As published by a sample of half an hour, ours by the second session.",
+            note="" if run.quick else "As published by a sample of a quarter of an hour, ours by the second session.",
             chosen=CHOSEN,
             detail="" if gained[0][1] and gained[1][1] else _LATER,
         ),

@@ -47,6 +47,9 @@ overload, where the published ones have no plan, and give up none while rows are
 single stocks, after recorded ones; what a treatment costs, 0.4 s on Samza and 0.35 s on Flink, of which the paper
 says hundreds of milliseconds, and on Flink 0.5 s with the barrier under the calmest waves.
 
+The published policies are compared with each other on a quarter of an hour of the day, since DRS as published takes
+very long to simulate; figures 6 to 9 and 18, and Switch(0.2) alone, are the whole day, as all runs of our version.
+
 **What the simulator cannot show**: no more than 328 rows are on their way to a slot of the waves (sections 6.3 to
 6.5), a tenth of what Flink's buffers hold, so a barrier waits for a third of a second at most. The paper's treatments
 become several seconds long.

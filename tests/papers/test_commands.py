@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
 import sys
 from io import StringIO
 from pathlib import Path
@@ -174,6 +175,12 @@ def test_every_paper_has_a_title_and_a_function() -> None:
         assert isinstance(module.TITLE, str)
         assert "**As published**" in module.ABOUT
         assert callable(module.reproduce)
+
+
+def test_the_command_loads_no_figures_before_it_runs() -> None:
+    code = "import papers.commands, sys; print([m for m in ('matplotlib', 'numpy', 'numba') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 # What a run offers

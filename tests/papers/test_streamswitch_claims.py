@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 from papers.claims import Claim
 from papers.paper_run import Run
+from papers.side_by_side import Bench
 from papers.streamswitch import figure_05_policies as figure_05
 from papers.streamswitch import figure_07_09_treatments as figure_07_09
 from papers.streamswitch import figure_10_11_parameters as figure_10_11
@@ -15,11 +20,14 @@ from papers.streamswitch import figure_12_13_resources as figure_12_13
 from papers.streamswitch import figure_14_15_limits as figure_14_15
 from papers.streamswitch import figure_16_path as figure_16
 from papers.streamswitch import figure_17_bounds as figure_17
-from papers.streamswitch.testbed.clips import Clip
+from papers.streamswitch import streamswitch_evaluation
+from papers.streamswitch.testbed.clips import Clip, Watched
 from papers.streamswitch.testbed.named_policies import SwitchOutcome
 from papers.streamswitch.testbed.trading_day import Traded
-from papers.streamswitch.testbed.waves import Ridden
-from papers.streamswitch.testbed.word_count import COUNT, SPLIT, Counted
+from papers.streamswitch.testbed.trading_day import traded as trade
+from papers.streamswitch.testbed.waves import Ridden, ride
+from papers.streamswitch.testbed.word_count import COUNT, SPLIT, Counted, counted
+from tests.papers.told import assert_well_told
 
 KINDS = ("scale in", "balance", "scale out")
 
@@ -226,3 +234,49 @@ def test_treatments_that_do_not_help_say_what_was_before_them() -> None:
     assert not late.holds
     assert "3.00 s late" in late.detail
     assert "100%" in late.detail
+
+
+class Canned(Bench):
+    """Runs nothing: what comes of a run depends on its policy alone."""
+
+    def each(self, title: str, function: Callable[[Any], Any], settings: Sequence[Any]) -> list[Any]:
+        return [self.made(function, setting) for setting in settings]
+
+    def made(self, function: Callable[[Any], Any], setting: Any) -> Any:
+        if function is counted:
+            return Counted(setting.bounds, {SPLIT: 0.9, COUNT: 0.9}, 0.98, {SPLIT: 12.0, COUNT: 24.0}, {})
+        if function is figure_16.settled:
+            return self.made(counted, setting), self.made(counted, setting)
+        kind = setting.kind
+        rate = {"Switch": 0.96, "Switch+": 0.97, "Static": 0.5, "DRS": 0.3, "DRS-LB": 0.35}.get(kind, 0.9)
+        outcome = result(setting.name, rate, 8.5 if kind == "Static" else 8.2)
+        if function is ride:
+            return Ridden(outcome, 0.1)
+        run = Traded(outcome, [outcome.success] * 3)
+        if function is trade:
+            return run
+        time = np.arange(5.0, 14_400.0, 5.0)
+        values = (np.full(len(time), 8.0), np.full(len(time), 0.2), np.full(len(time), 0.9))
+        return Watched(run, time, *values, np.array([[60.0, 8.0]]), tuple(clip(k, 0.5) for k in KINDS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_claim_is_told_in_a_quick_run_and_in_a_full_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick: bool
+) -> None:
+    @contextmanager
+    def canned(run: Run) -> Iterator[Bench]:
+        yield Canned(run)
+
+    monkeypatch.setattr(streamswitch_evaluation, "bench", canned)
+    claims = {c.id: c for c in streamswitch_evaluation.reproduce(Run(tmp_path, quick))}
+    assert_well_told(list(claims.values()))
+    ours = {"fig5-equal", "fig5-above-drs-lb+", "fig17-1-5", "fig17-5-1"}
+    assert {name for name, c in claims.items() if c.origin == "ours"} == (
+        ours if quick else {*ours, "fig5-above-drs+", "fig16-found"}
+    )
+    assert len(claims) == (49 if quick else 54)
+    assert {f"fig{number:02}.svg" for number in range(4, 19)} <= {path.name for path in tmp_path.iterdir()}
+    assert claims["fig5-published"].verdict == claims["fig17-1-5-published"].verdict == "yes"
+    assert all(c.chosen for c in claims.values())

@@ -67,9 +67,9 @@ BUSY = 1200.0
 WHOLE = Part(0.0, ((0.0, NOON, 1 / 2), (NOON, NOON + BUSY, BUSY / DAY), (NOON + BUSY, DAY, 1 / 2 - BUSY / DAY)))
 AFTERNOON = Part(NOON - 120.0, ((NOON, DAY, 1.0),))
 EARLY = Part(NOON - 120.0, ((NOON, NOON + BUSY, 1.0),))
-SAMPLE = Part(NOON - 620.0, ((NOON - 600.0, NOON, 5 / 6), (NOON, NOON + BUSY, 1 / 6)))
-"""Half an hour for the published policies beside each other: a calm part, and a busy one after an opening, of which the
-day has two. DRS as published never works off an opening, and what waits makes a whole day of it take very long."""
+SAMPLE = Part(NOON - 420.0, ((NOON - 400.0, NOON, 11 / 12), (NOON, NOON + 600.0, 1 / 12)))
+"""For the published policies beside each other: a calm part, and the ten minutes after an opening, of which the day has
+twenty. DRS as published never works off an opening, and what waits makes a whole day of it take very long."""
 
 SHORT = Part(NOON - 100.0, ((NOON - 80.0, NOON, 29 / 30), (NOON, NOON + 240.0, 1 / 30)))
 """For a quick run: a calm part, and the four minutes after an opening, of which the day has eight."""
