@@ -19,7 +19,19 @@ NO_PACKAGE = {"tests/docs", "tests/examples"}
 SEVERAL = {"__init__", "__main__", "commands", "evaluation"}
 """Modules that may occur in several rooms: papers/ and benchmarks/ have a command each, every paper an evaluation."""
 
-NOUNS = {"lending", "planning", "queueing", "routing", "splitting", "hashing", "keyed", "joint_scaling", "smoothing"}
+NOUNS = {
+    "lending",
+    "planning",
+    "queueing",
+    "routing",
+    "splitting",
+    "hashing",
+    "keyed",
+    "joint_scaling",
+    "smoothing",
+    "ranking",
+    "figure_05_provisioning",
+}
 """Modules that end like a participle and name a thing."""
 
 FOR_EXAMPLES = {"rheostat.workloads.orderbook": "examples/exchange.py"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from papers.claims import Claim
 from papers.elasticutor import (
-    added_scale_and_speed,
+    added_scale,
     figure_06_07_shuffles,
     figure_08_09_moves,
     figure_10_11_one_executor,
@@ -55,4 +55,4 @@ def reproduce(run: Run) -> list[Claim]:
     """The evaluation, and what we add to it."""
     with bench(run) as place:
         claims = [claim for part in PARTS for claim in part(place)]
-    return [*claims, *added_scale_and_speed.decisions(run), *added_scale_and_speed.speed(run)]
+    return [*claims, *added_scale.decisions(run), *added_scale.speed(run)]

@@ -18,7 +18,7 @@ from papers.claims import Claim, addition
 from papers.elysium.testbed.lab import Lab
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.forecasts.backtest import ChosenForecaster, Score, choose, score
-from rheostat.elastic.elysium.forecasts.boosted import Boosted
+from rheostat.elastic.elysium.forecasts.boosted_trees import BoostedTrees
 from rheostat.elastic.elysium.forecasts.paper_network import HORIZON, PaperNetwork
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal
 from rheostat.elastic.elysium.forecasts.series import Series, real_peaks
@@ -81,7 +81,7 @@ def _compared(series: Series, lab: Lab) -> ForecastScores:
     seed, quick = lab.of.seed, lab.of.quick
     # The other 30 % are put aside here, so the network need not do it again.
     network = PaperNetwork(folds=2 if quick else 10, tolerance=1e-2 if quick else 3e-3, seed=seed, trained=1.0)
-    candidates = (network, Seasonal(), Boosted(trees=60 if quick else 120, seed=seed))
+    candidates = (network, Seasonal(), BoostedTrees(trees=60 if quick else 120, seed=seed))
     choice = choose(candidates, past, HORIZON, stretches=1 if quick else 3)
     forecast = network.fitted(past, HORIZON).peaks(series, origins)
     chosen = score(choice.forecast.peaks(series, origins), real)

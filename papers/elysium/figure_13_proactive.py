@@ -7,7 +7,7 @@ import numpy as np
 from papers.claims import Claim
 from papers.elysium.figure_09_comparison import Found
 from papers.elysium.testbed.lab import CHOSEN, Lab, Runs
-from rheostat.elastic.elysium.forecasts.boosted import Boosted
+from rheostat.elastic.elysium.forecasts.boosted_trees import BoostedTrees
 from rheostat.elastic.elysium.forecasts.paper_network import HORIZON
 
 PRINTED = {"stair": (0.81, 43), "square": (1.2, 35), "twitter": (0.9, 45)}
@@ -24,7 +24,7 @@ def proactive(lab: Lab, found: Found) -> tuple[dict[str, Runs], list[Claim]]:
             "joint": found["T1", name]["joint"],
             "reactive": found["T1", name]["ELYSIUM"],
             "proactive": lab.runs("T1", curve, lab.proactive("T1", curve)),
-            "proactive, boosted": lab.runs("T1", curve, lab.proactive("T1", curve, Boosted(seed=lab.of.seed))),
+            "proactive, boosted": lab.runs("T1", curve, lab.proactive("T1", curve, BoostedTrees(seed=lab.of.seed))),
         }
     _draw(lab, runs)
     _horizons(lab)

@@ -8,11 +8,12 @@ Names are loaded when they are first used, so ``import rheostat`` itself loads n
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rheostat.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rheostat.elastic import policies
+    from rheostat.elastic import elysium, policies
     from rheostat.elastic import posg as groupings
     from rheostat.elastic.routing.requests import Change
     from rheostat.errors import (
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
+    "elysium": "rheostat.elastic.elysium",
     "policies": "rheostat.elastic.policies",
     "groupings": "rheostat.elastic.posg",
     "enorm": "rheostat.planning.enorm",
@@ -78,8 +80,6 @@ _HOMES = {
 }
 """The module that defines each of the other public names; the same as the imports above, which a test checks."""
 
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-
 __all__ = [
     "AVAILABLE_NOW",
     "Aggregate",
@@ -102,6 +102,7 @@ __all__ = [
     "Window",
     "approx_distinct",
     "count",
+    "elysium",
     "enorm",
     "first",
     "groupings",
@@ -126,17 +127,4 @@ __all__ = [
     "variance",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        found: Any = import_module(_MODULES[name])
-    elif name in _HOME_OF:
-        found = getattr(import_module(_HOME_OF[name]), name)
-    else:
-        raise AttributeError(f"module 'rheostat' has no attribute {name!r}")
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, _MODULES)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from papers.elasticutor import added_scale_and_speed, elasticutor_evaluation, figure_15_stocks
+from papers.elasticutor import added_scale, elasticutor_evaluation, figure_15_stocks
 from papers.elasticutor import figure_06_07_shuffles as shuffles
 from papers.elasticutor import figure_08_09_moves as moves
 from papers.elasticutor import figure_13_executors_shards as executors_shards
@@ -110,7 +110,7 @@ def test_a_transient_ends_when_throughput_is_usual_again() -> None:
 
 def test_claims_are_computed_and_figures_drawn(tmp_path: Path) -> None:
     run = Run(tmp_path, quick=True)
-    found = [*figure_15_stocks.reproduce(Bench(run)), *added_scale_and_speed.decisions(run, rounds=1)]
+    found = [*figure_15_stocks.reproduce(Bench(run)), *added_scale.decisions(run, rounds=1)]
     assert [c.id for c in found] == ["fig15", "internet-scheduling"]
     assert found[0].holds
     assert (tmp_path / "fig15.svg").exists()

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from rheostat.errors import ConfigurationError
+from rheostat.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rheostat.elastic.baselines.drs import Drs, DrsLb
@@ -47,19 +47,18 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Balance": "rheostat.elastic.baselines.plain_balance",
-    "Drs": "rheostat.elastic.baselines.drs",
-    "DrsLb": "rheostat.elastic.baselines.drs",
-    "Elasticutor": "rheostat.elastic.elasticutor.elasticutor",
-    "Elysium": "rheostat.elastic.elysium.elysium",
-    "JointScaling": "rheostat.elastic.elysium.joint_scaling",
-    "OnlyNodes": "rheostat.elastic.elysium.elysium",
-    "OnlyOperators": "rheostat.elastic.elysium.elysium",
-    "ResourceCentric": "rheostat.elastic.baselines.resource_centric",
-    "Static": "rheostat.elastic.baselines.static",
-    "StreamSwitch": "rheostat.elastic.streamswitch.streamswitch",
+    "rheostat.elastic.baselines.drs": "Drs DrsLb",
+    "rheostat.elastic.baselines.plain_balance": "Balance",
+    "rheostat.elastic.baselines.resource_centric": "ResourceCentric",
+    "rheostat.elastic.baselines.static": "Static",
+    "rheostat.elastic.elasticutor.elasticutor": "Elasticutor",
+    "rheostat.elastic.elysium.elysium": "Elysium OnlyNodes OnlyOperators",
+    "rheostat.elastic.elysium.joint_scaling": "JointScaling",
+    "rheostat.elastic.streamswitch.streamswitch": "StreamSwitch",
 }
-"""The module of every policy; the same as the imports above, which a test checks."""
+"""Policies by the module that defines them; the same as the imports above, which a test checks."""
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class RegisteredPolicy:
     def make(self) -> Policy:
         """The policy with its defaults."""
         name, _, constructor = self.maker.partition(".")
-        found: Any = getattr(import_module(_HOMES[name]), name)
+        found = __getattr__(name)
         make = cast("Callable[[], Policy]", getattr(found, constructor) if constructor else found)
         return make()
 
@@ -146,15 +145,3 @@ def _not_connected(name: str) -> ConfigurationError:
         f"policy {name!r} is not connected to Spark yet, only {able} are: "
         "try it on a simulated cluster with `rheostat simulate`"
     )
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -14,4 +14,86 @@
 ``forecasts``      the input load of the next minutes
 ``joint_scaling``  the baseline: an operator and a node at a time (section 5.2)
 =================  ===================================================================================================
+
+Names are loaded when they are first used; most need packages of the extra ``elysium``.
+
+>>> import rheostat as rh
+>>> rh.elysium.Thresholds().core_max
+0.65
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rheostat.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rheostat.elastic.elysium.allocator import BalancedAllocator, RoundRobinAllocator
+    from rheostat.elastic.elysium.config_search import Bounds, compute_config
+    from rheostat.elastic.elysium.configuration import Config, NodeType, Thresholds
+    from rheostat.elastic.elysium.dataflow import Dataflow, ScalableOperator
+    from rheostat.elastic.elysium.elysium import Elysium, OnlyNodes, OnlyOperators
+    from rheostat.elastic.elysium.estimator import Estimator, Profiles
+    from rheostat.elastic.elysium.forecasts.backtest import backtest, choose
+    from rheostat.elastic.elysium.forecasts.boosted_trees import BoostedTrees
+    from rheostat.elastic.elysium.forecasts.paper_network import PaperNetwork
+    from rheostat.elastic.elysium.forecasts.seasonal import Seasonal
+    from rheostat.elastic.elysium.forecasts.series import Series
+    from rheostat.elastic.elysium.joint_scaling import JointScaling
+    from rheostat.elastic.elysium.profiles.profile import LearnedProfile, Line, learned
+    from rheostat.elastic.elysium.profiles.selectivity import Selectivity, selectivities
+    from rheostat.elastic.elysium.thresholds import LearnedThreshold, QLearning, learn
+
+_HOMES = {
+    "rheostat.elastic.elysium.allocator": "BalancedAllocator RoundRobinAllocator",
+    "rheostat.elastic.elysium.config_search": "Bounds compute_config",
+    "rheostat.elastic.elysium.configuration": "Config NodeType Thresholds",
+    "rheostat.elastic.elysium.dataflow": "Dataflow ScalableOperator",
+    "rheostat.elastic.elysium.elysium": "Elysium OnlyNodes OnlyOperators",
+    "rheostat.elastic.elysium.estimator": "Estimator Profiles",
+    "rheostat.elastic.elysium.forecasts.backtest": "backtest choose",
+    "rheostat.elastic.elysium.forecasts.boosted_trees": "BoostedTrees",
+    "rheostat.elastic.elysium.forecasts.paper_network": "PaperNetwork",
+    "rheostat.elastic.elysium.forecasts.seasonal": "Seasonal",
+    "rheostat.elastic.elysium.forecasts.series": "Series",
+    "rheostat.elastic.elysium.joint_scaling": "JointScaling",
+    "rheostat.elastic.elysium.profiles.profile": "LearnedProfile Line learned",
+    "rheostat.elastic.elysium.profiles.selectivity": "Selectivity selectivities",
+    "rheostat.elastic.elysium.thresholds": "LearnedThreshold QLearning learn",
+}
+"""Public names by the file that defines them; the same as the imports above, which a test checks."""
+
+__all__ = [
+    "BalancedAllocator",
+    "BoostedTrees",
+    "Bounds",
+    "Config",
+    "Dataflow",
+    "Elysium",
+    "Estimator",
+    "JointScaling",
+    "LearnedProfile",
+    "LearnedThreshold",
+    "Line",
+    "NodeType",
+    "OnlyNodes",
+    "OnlyOperators",
+    "PaperNetwork",
+    "Profiles",
+    "QLearning",
+    "RoundRobinAllocator",
+    "ScalableOperator",
+    "Seasonal",
+    "Selectivity",
+    "Series",
+    "Thresholds",
+    "backtest",
+    "choose",
+    "compute_config",
+    "learn",
+    "learned",
+    "selectivities",
+]
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

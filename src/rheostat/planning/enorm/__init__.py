@@ -21,8 +21,9 @@ reproduce enorm`` runs the paper's evaluation on them. Names are loaded when the
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rheostat.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rheostat.planning.enorm.attributes import Kind, PartitionedOperator, cardinality, joint_cardinality
@@ -45,21 +46,19 @@ if TYPE_CHECKING:
     from rheostat.planning.enorm.splitting import ComponentLoad, Form, best_change, choose_form, form_cost
 
 _HOMES = {
-    "attributes": "Kind PartitionedOperator cardinality joint_cardinality",
-    "components": "OperatorGraph strategies traits",
-    "deployment": "Deployment deploy",
-    "flux": "Flux",
-    "fusion": "FusedComponent fuse fuse_baseline inter_component_traffic score_by_attributes score_by_component_rate "
-    "score_by_rate",
-    "instances": "fuse_instances",
-    "migration": "KeyCosts ShardState Strategy choose_strategy migration_cost",
-    "operations": "Migrate RePartition apply combine scale_out split",
-    "refusion": "Patience Watch moved_operators observe refine",
-    "splitting": "ComponentLoad Form best_change choose_form form_cost",
+    "rheostat.planning.enorm.attributes": "Kind PartitionedOperator cardinality joint_cardinality",
+    "rheostat.planning.enorm.components": "OperatorGraph strategies traits",
+    "rheostat.planning.enorm.deployment": "Deployment deploy",
+    "rheostat.planning.enorm.flux": "Flux",
+    "rheostat.planning.enorm.fusion": "FusedComponent fuse fuse_baseline inter_component_traffic "
+    "score_by_attributes score_by_component_rate score_by_rate",
+    "rheostat.planning.enorm.instances": "fuse_instances",
+    "rheostat.planning.enorm.migration": "KeyCosts ShardState Strategy choose_strategy migration_cost",
+    "rheostat.planning.enorm.operations": "Migrate RePartition apply combine scale_out split",
+    "rheostat.planning.enorm.refusion": "Patience Watch moved_operators observe refine",
+    "rheostat.planning.enorm.splitting": "ComponentLoad Form best_change choose_form form_cost",
 }
 """Public names by the file that defines them; the same as the imports above, which a test checks."""
-
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "ComponentLoad",
@@ -103,14 +102,4 @@ __all__ = [
     "traits",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

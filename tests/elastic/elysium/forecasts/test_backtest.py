@@ -11,7 +11,7 @@ import pytest
 
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.forecasts.backtest import backtest, choose, score
-from rheostat.elastic.elysium.forecasts.boosted import Boosted
+from rheostat.elastic.elysium.forecasts.boosted_trees import BoostedTrees
 from rheostat.elastic.elysium.forecasts.paper_network import PaperNetwork
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal
 from rheostat.elastic.elysium.forecasts.series import Origins, Series, real_peaks
@@ -77,7 +77,7 @@ def test_on_recorded_loads_the_chosen_forecaster_is_too_low_less_often_than_the_
     series = read(DATA / f"{name}.csv").last(4000)
     past, origins = series.until(2800), np.arange(2800, 3995)
     network = PaperNetwork(folds=2, tolerance=1e-2, trained=1.0)
-    found = choose((network, Seasonal(), Boosted(trees=40)), past, 5, stretches=1)
+    found = choose((network, Seasonal(), BoostedTrees(trees=40)), past, 5, stretches=1)
     real = real_peaks(series, origins, 5)
     chosen = score(found.forecast.peaks(series, origins), real)
     paper = score(network.fitted(past, 5).peaks(series, origins), real)

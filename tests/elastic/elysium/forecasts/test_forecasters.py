@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.elysium.forecasts.boosted import Boosted, features
+from rheostat.elastic.elysium.forecasts.boosted_trees import BoostedTrees, features
 from rheostat.elastic.elysium.forecasts.paper_network import PaperNetwork, inputs
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal, SeasonalForecast, Smoothing
 from rheostat.elastic.elysium.forecasts.series import DAY, Forecast, Forecaster, Series, real_peaks
@@ -19,7 +19,7 @@ from rheostat.workloads.load_traces import synthetic
 FORECASTERS: tuple[Forecaster, ...] = (
     PaperNetwork(folds=2, tolerance=1e-1),
     Seasonal(),
-    Boosted(trees=10),
+    BoostedTrees(trees=10),
 )
 HORIZON = 5
 
@@ -147,7 +147,9 @@ def test_boosted_trees_give_the_quantile_asked_for() -> None:
     origins = np.arange(2000, 2990)
     real = real_peaks(series, origins, HORIZON)
     low, high = (
-        float((Boosted(quantile, trees=30).fitted(series.until(2000), HORIZON).peaks(series, origins) >= real).mean())
+        float(
+            (BoostedTrees(quantile, trees=30).fitted(series.until(2000), HORIZON).peaks(series, origins) >= real).mean()
+        )
         for quantile in (0.3, 0.9)
     )
     assert 0.15 < low < 0.45

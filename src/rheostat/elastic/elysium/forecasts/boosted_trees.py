@@ -22,7 +22,7 @@ SPANS = (5, 15, 60, 180)
 
 
 @dataclass(frozen=True)
-class Boosted:
+class BoostedTrees:
     """Learns trees for one quantile.
 
     Attributes:
