@@ -19,7 +19,6 @@ import polars as pl
 
 import rheostat as rh
 from rheostat.workloads.exchange import SCHEMA, Exchange
-from rheostat.workloads.orderbook import BUY, match
 
 TRADE = (
     "stock int, ts timestamp, price bigint, shares bigint, cash bigint, "
@@ -38,8 +37,78 @@ BASE = 1_000.0  # the composite index before the first trade
 DAY = Exchange(orders=500_000)
 FILES = 96
 
+FIELDS = 3
+"""Numbers per resting order."""
+
+Level = list[int]
+"""The orders that rest at a price: order, trader and shares of each, oldest first, as in ``[7, 1, 300, 9, 2, 100]``.
+
+Plain numbers, since Arrow turns them into state and back several times as fast as structs.
+"""
+Fill = tuple[int, int, int, int]
+"""Price, shares, resting order and its trader."""
+
+BUY, SELL = "B", "S"
+
 Frames = tuple[pl.DataFrame, pl.DataFrame]
 """What a vectorised processor returns: output, and changed state."""
+
+
+def match(bids: Any, asks: Any, side: str, price: int, shares: int, order: int, trader: int) -> list[Fill]:
+    """Match an incoming order, and let what is left of it rest in the book.
+
+    The order takes the best opposite price first and the oldest order there first, at the resting order's price, as
+    long as that is no worse than its own limit.
+
+    >>> from sortedcontainers import SortedDict
+    >>> bids, asks = SortedDict(), SortedDict()
+    >>> match(bids, asks, SELL, 101, 200, order=1, trader=10)
+    []
+    >>> match(bids, asks, SELL, 100, 300, order=2, trader=11)
+    []
+    >>> match(bids, asks, BUY, 102, 400, order=3, trader=12)
+    [(100, 300, 2, 11), (101, 100, 1, 10)]
+    >>> dict(asks), dict(bids)
+    ({101: [1, 10, 100]}, {})
+
+    Args:
+        bids: resting buy orders, a ``SortedDict`` from price to level; changed in place.
+        asks: resting sell orders.
+        side: ``B`` to buy, ``S`` to sell.
+        price: the worst price the order accepts.
+    """
+    buying = side == BUY
+    own, opposite, best = (bids, asks, 0) if buying else (asks, bids, -1)
+    fills: list[Fill] = []
+    while shares > 0 and opposite:
+        at, level = opposite.peekitem(best)
+        if at > price if buying else at < price:
+            break
+        shares = _take(at, level, shares, fills)
+        if not level:
+            del opposite[at]
+    if shares > 0:
+        if (level := own.get(price)) is None:
+            own[price] = [order, trader, shares]
+        else:
+            level += (order, trader, shares)
+    return fills
+
+
+def _take(price: int, level: Level, shares: int, fills: list[Fill]) -> int:
+    """Take shares from the oldest orders of a level; how many are still wanted."""
+    used = 0
+    while shares and used < len(level):
+        resting = level[used + 2]
+        taken = resting if resting <= shares else shares
+        fills.append((price, taken, level[used], level[used + 1]))
+        shares -= taken
+        if taken < resting:
+            level[used + 2] = resting - taken
+        else:
+            used += FIELDS
+    del level[:used]
+    return shares
 
 
 class Transactor(rh.KeyProcessor):

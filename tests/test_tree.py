@@ -34,9 +34,6 @@ NOUNS = {
 }
 """Modules that end like a participle and name a thing."""
 
-FOR_EXAMPLES = {"rheostat.workloads.orderbook": "examples/exchange.py"}
-"""Modules that only an example imports: executors need them, so they cannot lie beside the example."""
-
 
 @cache
 def files(room: str) -> tuple[Path, ...]:
@@ -131,16 +128,11 @@ def test_modules_are_named_after_things() -> None:
 def test_everything_in_the_package_is_in_use() -> None:
     package = {m for m in MODULES if m.partition(".")[0] == "rheostat"}
     roots = {m for m in package if m == "rheostat" or m.startswith("rheostat.cli") or m.endswith(".__main__")}
-    lost = sorted(package - reached_from(roots | set(FOR_EXAMPLES)))
+    lost = sorted(package - reached_from(roots))
     assert not lost, (
         f"{len(lost)} modules that neither public names nor the command line reach; connect, move or remove:\n"
         + "\n".join(lost)
     )
-
-
-@pytest.mark.parametrize(("module", "example"), FOR_EXAMPLES.items())
-def test_what_is_kept_for_an_example_is_used_there(module: str, example: str) -> None:
-    assert f"from {module} import" in (ROOT / example).read_text()
 
 
 def test_the_package_imports_neither_papers_nor_benchmarks() -> None:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sortedcontainers import SortedDict
 
-from rheostat.workloads.orderbook import BUY, SELL, Fill, match, resting
+from examples.exchange import BUY, SELL, Fill, match
+
+
+def resting(side: Any) -> list[Fill]:
+    """The orders that rest on a side, by price and then oldest first: price, shares, order, trader.
+
+    >>> resting({100: [2, 11, 300, 4, 12, 50]})
+    [(100, 300, 2, 11), (100, 50, 4, 12)]
+    """
+    return [
+        (price, level[i + 2], level[i], level[i + 1]) for price, level in side.items() for i in range(0, len(level), 3)
+    ]
 
 
 class Order(NamedTuple):
