@@ -17,7 +17,7 @@ settings.load_profile("steady")
 EVALUATIONS = ("tests/papers/",)
 """They run parts of the papers' evaluations; ``make test-papers``."""
 
-NO_EVALUATIONS = ("tests/papers/test_claims.py", "tests/papers/test_commands.py")
+NO_EVALUATIONS = ("tests/papers/test_claims.py", "tests/papers/test_commands.py", "tests/papers/test_pages.py")
 """Tests of papers/ that run none."""
 
 COMPILED = (

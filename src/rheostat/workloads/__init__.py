@@ -4,7 +4,6 @@
 - ``cells``, ``draws``: how rows are drawn, the same however time is cut into spans
 - ``sinusoid``, ``nexmark``, ``wordcount``, ``micro``: the papers' synthetic workloads
 - ``exchange``, ``market``: limit orders of a trading day, as rows and as arrivals
-- ``orderbook``: matches limit orders, for the exchange example
 - ``lending``: loans as SQL, for the lending job
 - ``load_traces``: recorded load curves from a folder, or synthetic ones
 """
