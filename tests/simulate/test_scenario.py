@@ -229,7 +229,7 @@ def test_a_figure_of_another_format_is_refused_before_anything_runs(tmp_path: Pa
     file.write_text(SMALL)
     result = CliRunner().invoke(app, ["simulate", str(file), "--plot", "drawn.txt"])
     assert result.exit_code == 2
-    assert "neither .svg nor .png" in " ".join(result.output.split())
+    assert "must end in .svg or .png" in " ".join(result.output.split())
 
 
 def test_figures_that_are_no_numbers_are_still_json(tmp_path: Path) -> None:
