@@ -237,7 +237,7 @@ def test_rows_without_room_are_no_silent_loss(monkeypatch: pytest.MonkeyPatch) -
     running = many()
     running.step()
     monkeypatch.setattr(Continuous, "_make_room", lambda *_: None)
-    with pytest.raises(RheostatError, match=r"\d+ rows found no room"):
+    with pytest.raises(RheostatError, match=r"lost \d+ rows because its pool of rows was full"):
         running.step()
 
 
