@@ -1,4 +1,4 @@
-"""The micro-batch engine: its law, what epochs take and report, and what a change of plan costs."""
+"""The micro-batch engine: its law, the rows and reports of epochs, and the cost of changing the plan."""
 
 from __future__ import annotations
 

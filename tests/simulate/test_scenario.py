@@ -1,4 +1,4 @@
-"""Scenarios: what a file may say, what it may not, and what the command makes of it."""
+"""Scenarios: files that are read, errors for files that are wrong, and the command ``rheostat simulate``."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_any_policy_runs_on_any_engine(name: str, engine: str) -> None:
     found = Scenario.of(small(engine=engine, policy={"name": name}, success={"seconds": 5.0}))
     trace = found.simulation().run(found.seconds)
     assert trace.policy == make_policy({"name": name}).name
-    # Epochs take the rows of a second or two later.
+    # With epochs, rows leave the job a second or two later.
     assert trace.mean_throughput() > (200 if engine == "epochs" else 600)
 
 
@@ -118,7 +118,7 @@ def policy(name: str = "elasticutor", **values: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        # Names that nobody knows, and what is missing.
+        # Unknown and missing keys.
         ({"speed": 3}, "^unknown key speed; known keys: .*warm_up"),
         ({"cluster": {"node": 3}}, r"\[cluster\]: unknown key node; known keys: "),
         (policy("magic"), "unknown policy 'magic', choose one of"),
@@ -133,7 +133,7 @@ def policy(name: str = "elasticutor", **values: Any) -> dict[str, Any]:
         ({"operators": [{"cost": 0.1}]}, r"\[\[operators\]\] 1: missing key name"),
         (policy("streamswitch", bounds={"werk": 1.0}), r"\[policy\] bounds: unknown key werk; known keys: work"),
         ({"success": {"operators": {"werk": 1.0}}}, r"\[success\] operators: unknown key werk; known keys: work"),
-        # What is of another kind than it has to be.
+        # Values of the wrong type.
         ({"seconds": "x"}, 'seconds = "x": write a number'),
         ({"seconds": True}, "seconds = true: write a number"),
         ({"interval": float("nan")}, "interval = nan: write a number"),
@@ -166,7 +166,7 @@ def policy(name: str = "elasticutor", **values: Any) -> dict[str, Any]:
         ({"workload": {"kind": "curve", "curve": 5}}, "curve = 5: write a list of numbers"),
         ({"workload": {"kind": "recorded", "peak": "x"}}, 'peak = "x": write a number'),
         ({"workload": {"kind": "nexmark", "query": "q7"}}, 'query = "q7": write one of "q2", "q5", "q8"'),
-        # Numbers that make no sense.
+        # Numbers out of range, and values that do not fit together.
         ({"seconds": 0}, "seconds = 0: write a finite number above 0"),
         ({"seconds": float("inf")}, "seconds = inf: write a finite number above 0"),
         ({"engine": ["epochs"]}, "engine = "),
@@ -208,7 +208,7 @@ def policy(name: str = "elasticutor", **values: Any) -> dict[str, Any]:
         ({"workload": {"kind": "recorded", "speed": 0}}, r"\[workload\] recorded: speed=0.0: must be a finite number"),
     ],
 )
-def test_what_cannot_be_is_refused_with_what_to_do(changes: dict[str, Any], message: str) -> None:
+def test_wrong_values_are_refused_with_what_to_do(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         Scenario.of(small(**changes))
 
@@ -244,7 +244,7 @@ def test_a_figure_of_another_format_is_refused_before_anything_runs(tmp_path: Pa
 
 
 def test_figures_that_are_no_numbers_are_still_json(tmp_path: Path) -> None:
-    """No row leaves a job that takes longer for one than it runs."""
+    """No row leaves the job: one takes longer than the whole run."""
     file = tmp_path / "slow.toml"
     file.write_text(SMALL.replace("cost = 0.002", "cost = 100"))
     result = CliRunner().invoke(app, ["simulate", str(file), "--json", "--plot", str(tmp_path / "a.svg")])
@@ -258,7 +258,7 @@ def test_figures_that_are_no_numbers_are_still_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("module", ["rheostat.cli.simulate", "papers.commands"])
 def test_commands_load_nothing_heavy_before_they_run(module: str) -> None:
-    """What the package itself loads counts for nothing here."""
+    """Modules that ``import rheostat`` loads do not count."""
     code = f"import sys, rheostat; before = set(sys.modules); import {module}; print(*(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     loaded = {name.split(".")[0] for name in done.stdout.split()}
@@ -286,7 +286,7 @@ def test_the_command_shows_decisions(tmp_path: Path) -> None:
     ],
 )
 def test_errors_name_the_file_the_table_and_the_key(old: str, new: str, message: str, tmp_path: Path) -> None:
-    """Brackets are not taken for colours."""
+    """Brackets in messages are not taken for Rich markup."""
     file = tmp_path / "small.toml"
     file.write_text(SMALL.replace(old, new))
     command = [sys.executable, "-m", "rheostat.cli.main", "simulate", str(file)]
@@ -333,7 +333,7 @@ def test_another_policy_keeps_the_values_that_it_knows(tmp_path: Path) -> None:
     assert naive.notes == ()
 
 
-def test_values_that_another_policy_does_not_know_are_told(tmp_path: Path) -> None:
+def test_values_that_another_policy_does_not_know_are_noted(tmp_path: Path) -> None:
     found = Scenario.read(write(tmp_path, bound=0.5, overhead=0.3), policy="streamswitch")
     assert found.policy == StreamSwitch(limits=Limits(bound=0.5))
     assert found.notes == ("streamswitch has no overhead: the file's 0.3 is left out",)
@@ -350,7 +350,7 @@ def test_a_policy_may_be_given_to_a_file_without_one(tmp_path: Path) -> None:
     assert Scenario.read(file, policy="static").policy == Static()
 
 
-def test_the_command_tells_what_it_left_out(tmp_path: Path) -> None:
+def test_the_command_prints_notes(tmp_path: Path) -> None:
     file, plot = write(tmp_path, bound=0.5), tmp_path / "a.svg"
     asked = ["simulate", str(file), "--policy", "static", "--seconds", "1", "--json", "--plot", str(plot)]
     result = CliRunner().invoke(app, asked)

@@ -1,4 +1,4 @@
-"""Random numbers that rows are made of have the distributions that they claim."""
+"""Random positions, times and shards of rows have the right distributions."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_only_the_last_few_are_kept() -> None:
 
 
 @pytest.mark.parametrize("weights", [[], [[1.0]], [1.0, -1.0], [0.0, 0.0], [1.0, math.nan], [math.inf]])
-def test_weights_that_are_no_shares_are_refused(weights: list[float]) -> None:
+def test_weights_that_cannot_be_normalized_are_refused(weights: list[float]) -> None:
     with pytest.raises(ConfigurationError, match="^weights: "):
         normalize("weights", weights)
 

@@ -83,7 +83,7 @@ class Simulation:
     Attributes:
         engine: the engine.
         policy: the policy.
-        every: the policy decides after every so many intervals.
+        every: number of intervals from one decision of the policy to the next.
         bound: the latency bound that success is measured by; None to measure no success.
         warm_up: seconds at the start that do not count for success and latency quantiles.
 

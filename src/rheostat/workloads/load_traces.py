@@ -97,8 +97,8 @@ def fill_gaps(times: Floats, amounts: Floats, step: float, last: float) -> Serie
     >>> fill_gaps(np.array([0.0, 60.0, 240.0]), np.array([1.0, 2.0, 5.0]), step=60.0, last=300.0).values
     array([1., 2., 2., 2., 5., 5.])
     """
-    wanted = times[0] + step * np.arange(round((last - times[0]) / step) + 1)
-    position = np.searchsorted(times, wanted + step / 2) - 1
+    grid = times[0] + step * np.arange(round((last - times[0]) / step) + 1)
+    position = np.searchsorted(times, grid + step / 2) - 1
     return Series(amounts[position], float(times[0]), step)
 
 

@@ -1,4 +1,4 @@
-"""The continuous engine by hand: exact times of few rows, full queues, the network, and plans that are refused."""
+"""The continuous engine: exact times worked out by hand, full queues, the network, and plans that are refused."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ QUICK: dict[str, Any] = {"shard_sync": 0.002, "operator_sync": 0.025, "upstream"
 
 
 def in_use(running: Continuous) -> int:
-    """Rows in any queue or in service, by the engine's own books; labels of shards that leave are rows as well."""
+    """Rows in queues or in service, from the engine's records, without the labels of moving shards."""
     rows = len(running._rows) - int(running._totals[0]["free_rows"])
     labels = int(((running._shards["target"] >= 0) & (running._shards["ready"] >= FOREVER)).sum())
     served = int((running._unfinished["shard"] >= 0).sum())
@@ -180,7 +180,7 @@ def in_use(running: Continuous) -> int:
 
 @st.composite
 def changes(draw: st.DrawFn, shards: int, slots: int) -> list[tuple[int, OperatorPlan]]:
-    """After how many intervals which plan is asked for; slots come and go, always on the same node."""
+    """Plans and the intervals after which they are applied; slots are added and removed, always on the same node."""
     found, number = [], 0
     for _ in range(draw(st.integers(1, 5))):
         number += draw(st.integers(1, 6))

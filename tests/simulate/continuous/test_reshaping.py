@@ -20,7 +20,7 @@ from rheostat.workloads.arrivals import RateCurve
 from tests.simulate.scripted import done, engine, move, steps
 
 QUICK: dict[str, Any] = {"shard_sync": 0.002, "operator_sync": 0.15, "upstream": 2}
-"""300 ms until everybody upstream knows."""
+"""300 ms to tell all upstream executors the new routing."""
 
 
 def owned(routing: list[int], executors: list[int], owners: list[int]) -> OperatorPlan:

@@ -1,4 +1,4 @@
-"""Shards on the move: exact times by hand, who has to stop, and what is counted."""
+"""Shards that move: exact times worked out by hand, what has to stop, and what is counted."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Scenario:
             engine.
         overhead: seconds that every epoch takes, besides its stages; only for epochs.
         task: seconds of a core that every slot takes in every epoch, besides its rows; only for epochs.
-        every: the policy decides after every so many intervals or epochs.
+        every: number of intervals or epochs from one decision of the policy to the next.
         warm_up: seconds at the start that do not count for the figures.
         success: the latency bound that success is measured by; None to measure no success.
         seed: seed of all random numbers.
