@@ -1,9 +1,9 @@
-"""Rheostat beside Spark on the same work, measured in one run. Not part of the wheel.
+"""Benchmarks that run the same work on Rheostat and on plain Spark and compare them. Not part of the wheel.
 
-- ``commands``: ``rheostat bench``
-- ``bench_<name>``: one benchmark, which is the command of that name; runs its sides in processes and compares them
-- ``native_<name>``: Spark's own side; ``native_settings`` has what these share
-- ``rheostat_<name>``: Rheostat's side
-- ``skewed_files``: the input of all of them
-- ``side_process``: one side in a process of its own, with its memory measured
+- ``commands``: the commands of ``rheostat bench``
+- ``bench_<name>``: the benchmark of the command ``<name>``; runs each side in its own process and compares the results
+- ``native_<name>``: the side of plain Spark; ``native_settings`` has its settings
+- ``rheostat_<name>``: the side of Rheostat
+- ``skewed_files``: writes the input files
+- ``side_process``: runs one side in its own process and measures its memory
 """

@@ -1,4 +1,7 @@
-"""``rheostat bench growth``: what an epoch costs as state grows while its input stays the same."""
+"""``rheostat bench growth``: the cost of an epoch while state grows and the input stays the same.
+
+``python -m benchmarks.bench_growth SPEC`` measures one size of state.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,26 @@ from benchmarks.skewed_files import START, stream, write_rows
 from rheostat.choices import Emit
 
 EPOCHS = 24
-"""Epochs with the same input after the state has been built up."""
+"""Number of epochs that are measured, after a first one that fills the state."""
+
 CHANGED = 10_000
-"""Keys that change in each of them."""
+"""Keys that change in each of these epochs."""
+
+SETTLING = EPOCHS // 4
+"""Measured epochs at the start that do not count."""
+
 KINDS = ("append", "update", "keyed")
-"""What is kept: windows that are emitted once, windows that are refreshed every epoch, or keyed state."""
+"""Kinds of state: windows that are emitted once, windows that are emitted in every epoch, or keyed state."""
 
 
 def run(sizes: list[int], kind: str, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """The median cost of an epoch that changes 10,000 keys, for every number of keys in state."""
+    """Measure each number of keys in a new process and return the figures.
+
+    Args:
+        sizes: numbers of keys in state, smallest first.
+        kind: one of ``KINDS``.
+        say: called with each step.
+    """
     measured = []
     for keys in sizes:
         say(f"{keys:,} keys in state")
@@ -43,6 +57,7 @@ def run(sizes: list[int], kind: str, say: Callable[[str], None] = lambda _: None
 
 
 def _measure(keys: int, folder: Path, kind: str) -> dict[str, Any]:
+    """Return the figures for a number of keys in state: medians over the epochs that count."""
     _write_input(folder / "data", keys)
     spark = rh.session("bench", conf={"spark.sql.shuffle.partitions": "2"})
     query = rheostat_totals.start(spark, folder / "data", folder) if kind == "keyed" else _windows(spark, folder, kind)
@@ -52,19 +67,20 @@ def _measure(keys: int, folder: Path, kind: str) -> dict[str, Any]:
         state = (folder / "checkpoint" / "state").glob(f"*/{epoch:012d}-*.arrow")
         written.append(sum(f.stat().st_size for f in state))
     query.await_termination()
-    steady = [p for p in query.progress if p.rows == CHANGED][EPOCHS // 4 :]
+    steady = [p for p in query.progress if p.rows == CHANGED][SETTLING:]
     return {
         "keys": keys,
         "epoch_seconds": round(statistics.median(p.seconds for p in steady), 4),
         "worst_epoch_seconds": round(max(p.seconds for p in steady), 4),
         "slot_seconds": round(statistics.median(max(p.slot_seconds["by key"]) for p in steady), 4),
-        "written_bytes": round(statistics.median(written[1 + EPOCHS // 4 :])),
+        "written_bytes": round(statistics.median(written[1 + SETTLING :])),
         "state_bytes": steady[-1].state_bytes,
         "state_rows": steady[-1].state_rows,
     }
 
 
 def _windows(spark: Any, folder: Path, kind: str) -> rh.Query:
+    """Start a query with a window that is as long as the day, so that all keys stay in state."""
     emit: Emit = "update" if kind == "update" else "append"
     t = rh.Topology("growth")
     rows = t.source(stream(spark, folder / "data"), event_time="ts")
@@ -74,10 +90,10 @@ def _windows(spark: Any, folder: Path, kind: str) -> rh.Query:
 
 
 def _write_input(folder: Path, keys: int) -> None:
-    """One file that touches every key, then files that touch the same few."""
+    """Write one file with all keys, then files that all have the same few keys."""
     folder.mkdir(parents=True)
-    everyone = np.arange(keys)
-    write_rows(folder / "00000.parquet", START + everyone % 1_000_000, everyone, everyone % 1_000, 0)
+    every = np.arange(keys)
+    write_rows(folder / "00000.parquet", START + every % 1_000_000, every, every % 1_000, 0)
     few = np.arange(0, keys, max(keys // CHANGED, 1))[:CHANGED]
     for epoch in range(1, EPOCHS + 1):
         times = START + epoch * 1_000_000 + np.arange(len(few))

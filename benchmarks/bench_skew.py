@@ -1,8 +1,8 @@
-"""``rheostat bench skew``: rows that take a millisecond each, skewed keys that change places every 30 seconds.
+"""``rheostat bench skew``: skewed keys whose frequencies are permuted from time to time, with rows of 1 ms.
 
-Static hashing, Rheostat, and the bound that no placement can beat: all work spread evenly, or the heaviest key alone.
-Rows sleep instead of computing, so that 16 slots work at once on any machine. Run as ``python -m benchmarks.bench_skew
-SPEC`` it is one of the sides, in a process of its own.
+It compares static hashing, Rheostat, and the lower bound of any placement: an even share of all work, or the work of
+the most frequent key. Each row sleeps instead of computing, so that 16 slots can work at once on any machine.
+``python -m benchmarks.bench_skew SPEC`` runs one of the sides.
 """
 
 from __future__ import annotations
@@ -26,21 +26,25 @@ from benchmarks.skewed_files import START, write_rows
 
 SLOTS = 16
 KEYS = 100_000
-ROW_SECONDS = 0.001
-WARM_UP = 4
 SHARDS = 1024
+ROW_SECONDS = 0.001
+"""Seconds that a row sleeps."""
+
+WARM_UP = 4
+"""Epochs at the start that do not count."""
 
 
 def run(
     skew: float, bound: float, periods: int, period: float, say: Callable[[str], None] = lambda _: None
 ) -> dict[str, Any]:
-    """Static hashing and Rheostat on the same files.
+    """Run static hashing and Rheostat on the same files, each in a new process, and return the figures.
 
     Args:
         skew: exponent of the Zipf distribution of keys.
-        bound: about how many seconds the lower bound of an epoch is to be; decides the rows per epoch.
-        periods: how many times each key has a frequency of its own.
-        period: seconds after which frequencies are permuted among the keys; an epoch counts as ``bound`` seconds.
+        bound: approximate lower bound of the seconds of an epoch; decides the rows per epoch.
+        periods: number of periods; between them, the frequencies of keys are permuted.
+        period: seconds of a period; each epoch counts as ``bound`` seconds.
+        say: called with each step.
     """
     with tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder:
         home = Path(folder)
@@ -75,13 +79,14 @@ def run(
 
 
 def slow_totals(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The running totals, a millisecond for each row."""
+    """Return the running totals, after a sleep for each row."""
     for _ in range(len(rows)):
         time.sleep(ROW_SECONDS)
     return rheostat_totals.totals(rows, state)
 
 
 def _side(side: str, home: Path, slots: int) -> dict[str, Any]:
+    """Run one side; return the seconds of its epochs, the seconds of a slot per row, and the shards moved."""
     spark = rh.session("bench", f"local[{slots}]")
     options: dict[str, Any] = {"policy": rh.policies.Balance(threshold=1.05, ahead=True)} if side == "rheostat" else {}
     query = rheostat_totals.start(
@@ -89,22 +94,26 @@ def _side(side: str, home: Path, slots: int) -> dict[str, Any]:
     )
     query.await_termination()
     progress = query.progress[WARM_UP:]
-    slept = sum(sum(seconds) for p in progress for seconds in p.slot_seconds.values())
+    slot_seconds = sum(sum(seconds) for p in progress for seconds in p.slot_seconds.values())
     return {
         "epochs": [p.seconds for p in query.progress],
-        "row_seconds": slept / sum(p.rows for p in progress),
+        "row_seconds": slot_seconds / sum(p.rows for p in progress),
         "moved": sum(c.moved for p in query.progress for c in p.changes),
     }
 
 
 def _bound(file: Path, row_seconds: float) -> float:
-    """What no placement beats: an even share of all work, or the heaviest key's."""
+    """Return the lower bound of an epoch in seconds: an even share of all work, or the work of the heaviest key."""
     rows = pl.read_parquet(file).group_by("key").len()["len"].to_numpy()
     return float(max(rows.sum() / SLOTS, rows.max()) * row_seconds)
 
 
 def _write(folder: Path, skew: float, bound: float, periods: int, period: float) -> tuple[int, int]:
-    """Files of skewed rows; after every period the same frequencies belong to other keys."""
+    """Write files of skewed rows, and permute the frequencies of keys after each period.
+
+    Returns:
+        Rows per file, and the number of files.
+    """
     folder.mkdir(parents=True)
     rng = np.random.default_rng(7)
     weights = 1 / np.arange(1, KEYS + 1) ** skew

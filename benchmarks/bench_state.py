@@ -1,6 +1,6 @@
-"""``rheostat bench state``: a running count and sum per key, beside Spark's three Python state APIs, in one run.
+"""``rheostat bench state``: a running count and sum per key on Rheostat and on Spark's three Python state APIs.
 
-Run as ``python -m benchmarks.bench_state SPEC`` it is one of the sides, in a process of its own.
+``python -m benchmarks.bench_state SPEC`` runs one of the sides.
 """
 
 from __future__ import annotations
@@ -21,12 +21,21 @@ from benchmarks.skewed_files import SkewedFiles
 
 RHEOSTAT = "rheostat"
 FILES_PER_EPOCH = 2
-"""As many as there are cores, so that reading is not what limits either side."""
+"""As many as the benchmark machine has cores, so that reading is no bottleneck on any side."""
+
 NATIVE = ("applyInPandasWithState", "transformWithStateInPandas", "transformWithState")
 
 
 def run(rows: int, epochs: int, keys: int, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """All sides on the same files, each in a fresh process after the same warm-up; results compared epoch by epoch."""
+    """Run all sides on the same files, each in a new process after the same warm-up, and return the figures.
+
+    Args:
+        rows: number of rows in all.
+        epochs: number of epochs.
+        keys: number of keys.
+        say: called with each step.
+    """
+    # The two APIs with transformWithState need protobuf.
     ways = [w for w in NATIVE if not w.startswith("transform") or importlib.util.find_spec("google.protobuf")]
     sides: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder:
@@ -60,20 +69,21 @@ def run(rows: int, epochs: int, keys: int, say: Callable[[str], None] = lambda _
 
 
 def _side(way: str, home: Path) -> dict[str, Any]:
+    """Warm up and measure one side; return its figures."""
     spark = rh.session("bench", conf={"spark.sql.shuffle.partitions": "2"})
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for name in ("warm_up", "data"):
         scratch = home / way / ("run" if name == "data" else "warm")
         began = time.perf_counter()
         if way == RHEOSTAT:
             _, progress = rheostat_totals.timed(spark, home / name, scratch, files_per_epoch=FILES_PER_EPOCH)
-            found = {"state_bytes": progress[-1].state_bytes, "epoch_seconds": [p.seconds for p in progress]}
+            figures = {"state_bytes": progress[-1].state_bytes, "epoch_seconds": [p.seconds for p in progress]}
         else:
             from benchmarks import native_state  # noqa: PLC0415 - pandas, which it needs, takes long to load
 
-            found = native_state.run(spark, way, data=home / name, scratch=scratch, files_per_epoch=FILES_PER_EPOCH)
-        found["seconds"] = time.perf_counter() - began
-    return found
+            figures = native_state.run(spark, way, data=home / name, scratch=scratch, files_per_epoch=FILES_PER_EPOCH)
+        figures["seconds"] = time.perf_counter() - began
+    return figures
 
 
 if __name__ == "__main__":

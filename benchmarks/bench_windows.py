@@ -1,6 +1,6 @@
-"""``rheostat bench windows`` and ``multiwindow``: overlapping windows, Rheostat beside Spark's own, in one run.
+"""``rheostat bench windows`` and ``multiwindow``: overlapping windows on Rheostat and on plain Spark.
 
-Run as ``python -m benchmarks.bench_windows SPEC`` it is one of the sides, in a process of its own.
+``python -m benchmarks.bench_windows SPEC`` runs one of the sides.
 """
 
 from __future__ import annotations
@@ -26,20 +26,23 @@ OVERLAPS = {
     12: sliding("60 minutes", every="5 minutes"),
     60: sliding("60 minutes", every="1 minute"),
 }
+"""Windows by the number of windows that each row belongs to."""
+
 MULTIPLE = tumbling("10 minutes", "30 minutes", "1 hour", "6 hours", "24 hours")
+"""The windows of the lending job."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class WindowBench:
-    """A comparison: which windows over which rows.
+    """A benchmark of windows.
 
     Attributes:
         windows: the windows that both sides compute.
-        rows: rows in all files together.
-        minutes: event time that the rows span.
-        files: files, each of which is one epoch.
+        rows: number of rows in all files together.
+        minutes: minutes of event time that the rows span.
+        files: number of files; each is the input of one epoch.
         timeout: seconds that one side may take.
     """
 
@@ -50,12 +53,16 @@ class WindowBench:
     timeout: float = 3600.0
 
     def run(self, say: Say = lambda _: None) -> dict[str, Any]:
-        """Generate the rows, run both sides in fresh processes one after the other, and compare their results."""
+        """Write the input, run each side in a new process, compare their results, and return the figures.
+
+        Args:
+            say: called with each step.
+        """
         with tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder:
             home = Path(folder)
             say("generating rows")
             SkewedFiles(self.rows, self.files, minutes=self.minutes).write(home / "data")
-            # Enough small epochs for the JVM to compile what it will run; the same for both sides.
+            # Enough small epochs for the JVM to compile its hot code; the same for both sides.
             warm_rows, warm_files = max(self.rows // 8, 2_000), 8
             SkewedFiles(warm_rows, warm_files, minutes=self.minutes, seed=2).write(home / "warm_up")
             sides = {}
@@ -96,17 +103,17 @@ class WindowBench:
 
 
 def overlap_bench(overlap: int, rows: int, minutes: int) -> WindowBench:
-    """Count, sum and max over windows in which every row falls ``overlap`` times."""
+    """Return the benchmark of count, sum and max over windows; each row belongs to ``overlap`` windows."""
     return WindowBench(windows=OVERLAPS[overlap], rows=rows, minutes=minutes)
 
 
 def multiwindow_bench(rows: int, minutes: int) -> WindowBench:
-    """The five windows of the lending job at once; on Spark, five queries."""
+    """Return the benchmark of the five windows of the lending job: one topology, or five Spark queries."""
     return WindowBench(windows=MULTIPLE, rows=rows, minutes=minutes)
 
 
 def _compare(home: Path) -> tuple[bool, int]:
-    """True if both sides gave the same rows, and how many there are."""
+    """Return True if both sides gave the same rows, and the number of rows."""
     columns = ["window", "window_start", "window_end", "key", "n", "s", "m"]
     native, rheostat = (
         pl.read_parquet(str(home / side / "run" / "out" / pattern), hive_partitioning=False)
@@ -119,7 +126,7 @@ def _compare(home: Path) -> tuple[bool, int]:
 
 
 def _side(spec: dict[str, Any]) -> dict[str, Any]:
-    """Warm up, then measure one side."""
+    """Warm up and measure one side; return its figures."""
     from benchmarks import native_windows, rheostat_windows  # noqa: PLC0415 - PySpark takes long to load
 
     spark = rh.session("bench", conf={"spark.sql.shuffle.partitions": "2"})

@@ -1,6 +1,7 @@
-"""``rheostat bench``: Rheostat beside Spark on the same work, measured in one run.
+"""``rheostat bench``: compare Rheostat with plain Spark on the same work, in one run.
 
-Each command has a file of its own, ``bench_<command>.py``, which is loaded only when the command runs.
+A benchmark is in ``bench_<command>.py``, which is loaded only when the command runs; ``multiwindow`` shares the file of
+``windows``.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from rheostat.errors import RheostatError
 if TYPE_CHECKING:
     from benchmarks.bench_windows import WindowBench
 
-app = typer.Typer(help="Rheostat beside Spark on the same work, measured in one run.", no_args_is_help=True)
+app = typer.Typer(help="Compare Rheostat with plain Spark on the same work, in one run.", no_args_is_help=True)
 
 Result = TypeVar("Result")
 
-_DIFFERENT = "the two sides gave different results"
+_DIFFERENT = "the sides gave different results: the speeds mean nothing until they agree"
 
 
 @app.command(epilog="Example: rheostat bench windows --rows 1000000 --overlap 60 --json")
 def windows(
     rows: Annotated[int, typer.Option(help="Rows in eight files.", min=1_000)] = 4_000_000,
-    overlap: Annotated[int, typer.Option(help="Windows each row falls in: 1, 12 or 60.")] = 60,
-    minutes: Annotated[int, typer.Option(help="Event time the rows span.", min=8)] = 240,
+    overlap: Annotated[int, typer.Option(help="Windows that each row belongs to: 1, 12 or 60.")] = 60,
+    minutes: Annotated[int, typer.Option(help="Minutes of event time that the rows span.", min=8)] = 240,
     as_json: Json = False,
 ) -> None:
-    """Count, sum and max over overlapping windows: 10,000 keys, Zipf 1.0, against Spark's own windows."""
+    """Count, sum and max over overlapping windows (10,000 keys, Zipf 1.0), against Spark's windows."""
     from benchmarks.bench_windows import OVERLAPS, overlap_bench  # noqa: PLC0415
 
     if overlap not in OVERLAPS:
@@ -44,10 +45,10 @@ def windows(
 @app.command(epilog="Example: rheostat bench multiwindow --rows 1000000 --json")
 def multiwindow(
     rows: Annotated[int, typer.Option(help="Rows in eight files.", min=1_000)] = 4_000_000,
-    minutes: Annotated[int, typer.Option(help="Event time the rows span.", min=8)] = 2_880,
+    minutes: Annotated[int, typer.Option(help="Minutes of event time that the rows span.", min=8)] = 2_880,
     as_json: Json = False,
 ) -> None:
-    """Five tumbling windows (10 min to 24 h) in one topology, against five of Spark's own queries."""
+    """Five tumbling windows (10 min to 24 h) in one topology, against five Spark queries."""
     from benchmarks.bench_windows import multiwindow_bench  # noqa: PLC0415
 
     _compare(multiwindow_bench(rows, minutes), as_json)
@@ -55,16 +56,16 @@ def multiwindow(
 
 @app.command(epilog="Example: rheostat bench growth --keys 10000 --keys 100000 --kind update")
 def growth(
-    keys: Annotated[list[int] | None, typer.Option(help="Keys in state; give it several times.")] = None,
-    kind: Annotated[str, typer.Option(help="append or update windows, or keyed state.")] = "keyed",
+    keys: Annotated[list[int] | None, typer.Option(help="Keys in state; can be repeated.")] = None,
+    kind: Annotated[str, typer.Option(help="State: append or update (windows), or keyed.")] = "keyed",
     as_json: Json = False,
 ) -> None:
-    """What an epoch costs as state grows from 10 thousand to a million keys while its input stays the same."""
+    """Cost of an epoch while state grows from 10,000 to a million keys and the input stays the same."""
     from benchmarks import bench_growth  # noqa: PLC0415
 
     if kind not in bench_growth.KINDS:
         raise typer.BadParameter(f"choose one of {', '.join(bench_growth.KINDS)}", param_hint="--kind")
-    figures = _watched(lambda say: bench_growth.run(sorted(keys or [10_000, 100_000, 1_000_000]), kind, say))
+    figures = _with_status(lambda say: bench_growth.run(sorted(keys or [10_000, 100_000, 1_000_000]), kind, say))
     if as_json:
         print(json.dumps(figures))
         return
@@ -87,7 +88,7 @@ def state(
     """A running count and sum per key, against Spark's three Python state APIs (about eight minutes)."""
     from benchmarks import bench_state  # noqa: PLC0415
 
-    _show(_watched(lambda say: bench_state.run(rows, epochs, keys, say)), "running count and sum per key", as_json)
+    _show(_with_status(lambda say: bench_state.run(rows, epochs, keys, say)), "running count and sum per key", as_json)
 
 
 @app.command(epilog="Example: rheostat bench rescale --keys 100000 --epochs 6 --json")
@@ -100,43 +101,43 @@ def rescale(
     """2 -> 4 -> 8 -> 2 slots under steady load: the pause, against Spark's stop, repartition and restart."""
     from benchmarks import bench_rescale  # noqa: PLC0415
 
-    _show(_watched(lambda say: bench_rescale.run(keys, rows, epochs, say)), "changing the number of slots", as_json)
+    _show(_with_status(lambda say: bench_rescale.run(keys, rows, epochs, say)), "changing the number of slots", as_json)
 
 
 @app.command(epilog="Example: rheostat bench skew --zipf 1.0 --periods 2 --json")
 def skew(
-    zipf: Annotated[list[float] | None, typer.Option(help="Skew of the keys; give it several times.")] = None,
-    bound: Annotated[float, typer.Option(help="Seconds an epoch takes at best.", min=0.1)] = 4.0,
-    periods: Annotated[int, typer.Option(help="Periods; frequencies are permuted in between.", min=1)] = 3,
+    zipf: Annotated[list[float] | None, typer.Option(help="Zipf exponent of the keys; can be repeated.")] = None,
+    bound: Annotated[float, typer.Option(help="Seconds of an epoch at best; sets its rows.", min=0.1)] = 4.0,
+    periods: Annotated[int, typer.Option(help="Periods; keys swap frequencies in between.", min=1)] = 3,
     period: Annotated[float, typer.Option(help="Seconds in a period.", min=0.1)] = 30.0,
     as_json: Json = False,
 ) -> None:
-    """Rows of a millisecond on 16 slots, skewed keys that change places: static hashing, Rheostat, the lower bound."""
+    """Rows of 1 ms on 16 slots with skewed keys that change: static hashing, Rheostat, and the lower bound."""
     from benchmarks import bench_skew  # noqa: PLC0415
 
-    found = _watched(lambda say: [bench_skew.run(z, bound, periods, period, say) for z in zipf or [1.0, 1.5]])
+    runs = _with_status(lambda say: [bench_skew.run(z, bound, periods, period, say) for z in zipf or [1.0, 1.5]])
     if as_json:
-        print(json.dumps({**found[0], "runs": found}))
+        print(json.dumps({**runs[0], "runs": runs}))
     else:
-        for figures in found:
+        for figures in runs:
             _show(figures, f"Zipf {figures['skew']}", as_json)
-    if not all(figures["results_equal"] for figures in found):
+    if not all(figures["results_equal"] for figures in runs):
         raise RheostatError(_DIFFERENT)
 
 
 def _compare(comparison: WindowBench, as_json: bool) -> None:
-    figures = _watched(comparison.run)
+    figures = _with_status(comparison.run)
     _show(figures, ", ".join(figures["windows"]), as_json)
 
 
-def _watched(work: Callable[[Callable[[str], None]], Result]) -> Result:
-    """Do the work, and show on the terminal which step it has reached."""
+def _with_status(work: Callable[[Callable[[str], None]], Result]) -> Result:
+    """Run ``work`` and show on the terminal the steps that it reports; return its result."""
     with Console(stderr=True).status("") as status:
         return work(status.update)
 
 
 def _show(figures: dict[str, Any], title: str, as_json: bool) -> None:
-    """The figures as a table or as JSON; an error if the two sides did not agree."""
+    """Print the figures as a table or as JSON; raise ``RheostatError`` if the sides gave different results."""
     if as_json:
         print(json.dumps(figures))
     else:

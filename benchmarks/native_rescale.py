@@ -1,9 +1,9 @@
-"""Changing the number of state partitions under load, Spark's own way: stop, repartition the state offline, restart.
+"""``rheostat bench rescale`` on plain Spark: stop the query, repartition its state offline, and restart it.
 
-What ``rheostat bench rescale`` compares with. Spark 4.2 added ``StreamingCheckpointManager.repartition``, which PySpark
-does not yet make public: it reads the state of the last committed micro-batch, shuffles it by key to the new partitions
-and writes it as one more micro-batch of the checkpoint. It needs RocksDB, and no query may be running. The job is the
-one Spark does best: ``groupBy(key)`` with a count and a sum in update mode, all of it in the JVM.
+Spark 4.2 added ``StreamingCheckpointManager.repartition``, which is not yet public in PySpark. It reads the state of
+the last committed micro-batch, shuffles it by key to the new partitions and writes it as one more micro-batch of the
+checkpoint. It needs RocksDB and a stopped query. The query is the one that Spark runs best: ``groupBy(key)`` with a
+count and a sum in update mode, entirely in the JVM.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from rheostat.errors import RheostatError
 
 USED = "StreamingCheckpointManager.repartition"
 _INTERRUPTED = "STATE_REPARTITION_INVALID_CHECKPOINT.LAST_BATCH_FAILED"
-_PATIENCE = 120.0  # seconds that a single micro-batch may take
+_TIMEOUT = 120.0  # seconds that a micro-batch may take
 
 
 class InterruptedBatchError(RheostatError):
-    """The last micro-batch in the checkpoint was begun and not committed."""
+    """The last micro-batch in the checkpoint was started but not committed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionChange:
-    """One change of the number of state partitions; times in seconds.
+    """One change of the number of state partitions.
 
     Attributes:
         partitions: the number after the change.
-        at: when it was asked for, on the clock of ``time.monotonic``.
-        stop: to stop the query.
-        finish: to complete the micro-batch that the stop interrupted; 0 if it interrupted none.
-        repartition: to write the state anew for the new partitions.
-        restart: from starting the query again to the first results.
+        at: when it was requested, by ``time.monotonic``.
+        stop: seconds to stop the query.
+        finish: seconds to complete the micro-batch that the stop interrupted; 0 if it interrupted none.
+        repartition: seconds to repartition the state.
+        restart: seconds from the restart of the query to its first results.
     """
 
     partitions: int
@@ -55,14 +55,15 @@ class PartitionChange:
 
 @dataclass(frozen=True, kw_only=True)
 class RescaleRun:
-    """What one run measured.
+    """The result of a run.
 
     Attributes:
-        used: the mechanism that changed the partitions.
-        completions: when the results of each micro-batch had been written, on the clock of ``time.monotonic``.
+        used: the Spark function that changed the partitions.
+        completions: when the results of each micro-batch were written, by ``time.monotonic``.
         changes: the changes of the number of partitions, in order.
-        partitions: the number of state partitions at the end, as Spark reports it.
-        out: the results, a folder ``epoch=N`` per micro-batch; a key's row with the highest ``n`` is its last.
+        partitions: number of state partitions at the end, as Spark reports it.
+        out: folder of the results, with a folder ``epoch=N`` per micro-batch. The last row of a key is the one with the
+            highest ``n``.
     """
 
     used: str
@@ -82,20 +83,23 @@ def rescale(
     batches: int = 30,
     delay: float = 0.0,
 ) -> RescaleRun:
-    """Run the job over all files, one per micro-batch and back to back, and change its partitions on the way.
+    """Run the query over all files, one per micro-batch without a break, and change its partitions meanwhile.
 
     Args:
-        spark: a session; its state store and shuffle partitions are set for the run and put back.
-        data: a folder of Parquet files with the columns ``key`` and ``value``, at least ``batches + 1`` for every size.
-        schema: the schema of the files.
-        scratch: an empty folder for results and checkpoint.
-        sizes: the partitions to begin with and to change to.
-        batches: micro-batches to complete at every size; at the last one, as many as there are files left.
-        delay: seconds from the commit of a micro-batch to the stop. At 0, the best moment for Spark, the next one has
-            hardly begun and little or nothing is interrupted.
+        spark: a session; its state store and shuffle partitions are set for the run and then restored.
+        data: folder of Parquet files with the columns ``key`` and ``value``, at least ``batches + 1`` for each size.
+        schema: schema of the files.
+        scratch: empty folder for results (``out``) and the checkpoint (``checkpoint``).
+        sizes: numbers of partitions, one after the other.
+        batches: number of micro-batches with each size; with the last one, as many as there are files left.
+        delay: seconds from the commit of a micro-batch to the stop. 0 is the best time for Spark: the next micro-batch
+            has hardly started, so little or nothing is interrupted.
     """
     if len(list(data.glob("*.parquet"))) < (batches + 1) * len(sizes):
-        raise RheostatError(f"{data} has too few files for {batches} micro-batches at each of {len(sizes)} sizes")
+        raise RheostatError(
+            f"{data} has too few files: {batches} micro-batches with each of {len(sizes)} sizes need "
+            f"{(batches + 1) * len(sizes)}"
+        )
     job = _TotalsQuery(spark, data, schema, scratch)
     with settings(spark, {**ROCKSDB, "spark.sql.shuffle.partitions": str(sizes[0])}):
         job.start()
@@ -105,7 +109,7 @@ def rescale(
             for size in sizes[1:]:
                 time.sleep(delay)
                 changes.append(job.change(size))
-                job.complete(batches - 1)  # the change waited for the first
+                job.complete(batches - 1)  # the change has already waited for the first one
             partitions = job.drain()
         finally:
             job.stop()
@@ -121,22 +125,31 @@ def rescale(
 def repartition(spark: SparkSession, checkpoint: Path, partitions: int) -> None:
     """Repartition the state of a stopped query whose last micro-batch was committed.
 
-    Spark can skip one that was not, with a third argument of ``False``. Its rows would then come again in the
-    next one, but with a file source the query does not start any more (4.3.0: an assertion on offsets fails).
+    Raises:
+        InterruptedBatchError: the last micro-batch was not committed. With a third argument of ``False`` Spark would
+            skip it and read its rows again in the next one. But then a query with a file source does not start any more
+            (in 4.3.0, an assertion on offsets fails).
     """
     manager: Any = getattr(spark, "_streamingCheckpointManager", None)
     if manager is None:
-        raise RheostatError(f"PySpark {spark.version} cannot change state partitions; 4.2 is the first that can")
+        raise RheostatError(f"PySpark {spark.version} cannot repartition state: use 4.2 or later")
     try:
         manager.repartition(str(checkpoint), partitions)
-    except Py4JJavaError as error:  # PySpark does not translate it
+    except Py4JJavaError as error:  # PySpark does not convert it to an exception of its own
         if _INTERRUPTED in str(error):
-            raise InterruptedBatchError(f"the last micro-batch in {checkpoint} was not committed; run it") from error
+            raise InterruptedBatchError(
+                f"the last micro-batch in {checkpoint} was not committed: run the query once more"
+            ) from error
         raise
 
 
 class _TotalsQuery:
-    """The streaming query across its restarts, and the times at which its micro-batches completed."""
+    """A streaming query that can be restarted with other partitions.
+
+    Attributes:
+        completions: when the results of each micro-batch were written, by ``time.monotonic``.
+        out: folder of the results.
+    """
 
     def __init__(self, spark: SparkSession, data: Path, schema: str, scratch: Path) -> None:
         self.completions: list[float] = []
@@ -149,6 +162,7 @@ class _TotalsQuery:
         self._query: StreamingQuery
 
     def start(self, **trigger: bool) -> None:
+        """Start or restart the query, with the arguments of Spark's ``trigger``."""
         rows = self._spark.readStream.schema(self._schema).option("maxFilesPerTrigger", 1).parquet(str(self._data))
         totals = rows.groupBy("key").agg(F.count("*").alias("n"), F.sum("value").alias("s"))
         writer = totals.writeStream.outputMode("update").foreachBatch(self._write)
@@ -156,7 +170,7 @@ class _TotalsQuery:
         self._query = (writer.trigger(**trigger) if trigger else writer).start()
 
     def complete(self, batches: int) -> None:
-        """Wait for that many micro-batches to be committed."""
+        """Wait until this many more micro-batches are committed."""
         batch = -1
         for _ in range(batches):
             batch, at = self._next()
@@ -165,7 +179,7 @@ class _TotalsQuery:
             time.sleep(0.001)
 
     def stop(self) -> None:
-        """Stop, and count what was committed until then; an interrupted micro-batch will be run again."""
+        """Stop, and record the micro-batches committed until then; an interrupted one will run again."""
         self._query.stop()
         while not self._done.empty():
             batch, at = self._done.get()
@@ -173,7 +187,7 @@ class _TotalsQuery:
                 self.completions.append(at)
 
     def change(self, partitions: int) -> PartitionChange:
-        """Stop, finish what the stop interrupted, repartition, restart, and wait for the first results."""
+        """Stop, finish an interrupted micro-batch, repartition, restart, and wait for the first results."""
         began = time.monotonic()
         self.stop()
         ready = stopped = time.monotonic()
@@ -199,7 +213,7 @@ class _TotalsQuery:
         )
 
     def drain(self) -> int:
-        """Work through the files that are left and stop; the number of state partitions."""
+        """Process the remaining files and stop; return the number of state partitions."""
         self._query.processAllAvailable()
         self.stop()
         progress = next(p for p in reversed(self._query.recentProgress) if p.stateOperators)
@@ -213,8 +227,8 @@ class _TotalsQuery:
         self._done.put((batch, time.monotonic()))
 
     def _next(self) -> tuple[int, float]:
-        """The next completed micro-batch and its time; raises what the query died of."""
-        deadline = time.monotonic() + _PATIENCE
+        """Return the next completed micro-batch and its time; raise the query's error if it failed."""
+        deadline = time.monotonic() + _TIMEOUT
         while time.monotonic() < deadline:
             try:
                 return self._done.get(timeout=1.0)
@@ -222,4 +236,4 @@ class _TotalsQuery:
                 error = self._query.exception()
                 if error is not None:
                     raise error from None
-        raise RheostatError(f"Spark completed no micro-batch within {_PATIENCE:.0f} s")
+        raise RheostatError(f"Spark completed no micro-batch within {_TIMEOUT:.0f} s")

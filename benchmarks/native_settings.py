@@ -1,4 +1,4 @@
-"""Settings of Spark's own side of a comparison."""
+"""Settings of plain Spark in the benchmarks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STORE = {
 
 ROCKSDB = {
     **STORE,
-    # Upload what changed rather than a snapshot in every micro-batch.
+    # Upload only changes in every micro-batch, not a snapshot.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 """The same store with the setting that the guide recommends for short micro-batches."""
@@ -24,7 +24,7 @@ ROCKSDB = {
 
 @contextmanager
 def settings(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Settings for the queries that are started inside; a query keeps those it was started with."""
+    """Change settings inside the ``with`` block and restore them after it; queries keep those they started with."""
     before = {name: spark.conf.get(name, None) for name in conf}
     for name, value in conf.items():
         spark.conf.set(name, value)

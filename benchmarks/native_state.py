@@ -1,8 +1,8 @@
-"""Spark's side of ``rheostat bench state``: a running count and sum per key in its own Python state APIs.
+"""``rheostat bench state`` on plain Spark: a running count and sum per key with each of its Python state APIs.
 
-They are written as well as we know how. Each function takes a streaming DataFrame with the columns ``key`` and
-``value`` (both bigint) and gives one with ``key``, ``n`` and ``s``: a row per key that had rows in the micro-batch,
-with its totals since the beginning. The two ``transformWithState`` need RocksDB and the ``protobuf`` package.
+Each version is as fast as we could make it. It takes a streaming DataFrame with the columns ``key`` and ``value`` (both
+bigint) and returns one with ``key``, ``n`` and ``s``: a row for each key that had rows in the micro-batch, with its
+totals since the start. The two versions with ``transformWithState`` need RocksDB and the package ``protobuf``.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ SETTINGS = {
 
 
 def apply_in_pandas_with_state(rows: DataFrame) -> DataFrame:
-    """One call of a Python function per key, with pandas frames and a tuple of state."""
+    """Call a Python function for each key, with pandas frames and the state as a tuple."""
     grouped = rows.select("key", "value").groupBy("key")
     return grouped.applyInPandasWithState(_add_frames, OUTPUT, STATE, "update", GroupStateTimeout.NoTimeout)
 
 
 def transform_with_state_in_pandas(rows: DataFrame) -> DataFrame:
-    """One call of a processor per key, with pandas frames; state is asked for and given back over a socket."""
+    """Call a processor for each key, with pandas frames; it reads and writes state over a socket."""
     grouped = rows.select("key", "value").groupBy("key")
     return grouped.transformWithStateInPandas(_PandasTotals(), OUTPUT, "Update", "None")
 
 
 def transform_with_state(rows: DataFrame) -> DataFrame:
-    """The same with an iterator of rows in the place of pandas frames."""
+    """Call a processor for each key, with an iterator of rows; it reads and writes state over a socket."""
     grouped = rows.select("key", "value").groupBy("key")
     return grouped.transformWithState(_RowTotals(), OUTPUT, "Update", "None")
 
@@ -54,21 +54,26 @@ WAYS: Mapping[str, Callable[[DataFrame], DataFrame]] = {
     "transformWithStateInPandas": transform_with_state_in_pandas,
     "transformWithState": transform_with_state,
 }
-"""The functions by the name that Spark gives each API."""
+"""The functions by the names of Spark's APIs."""
 
 
 def run(spark: SparkSession, how: str, *, data: Path, scratch: Path, files_per_epoch: int = 1) -> dict[str, Any]:
-    """Read the files, all of them, and write what changed to ``scratch/out/epoch=N``.
+    """Run a query over all files; micro-batch N writes its results to ``scratch/out/epoch=N``, from 0 on.
 
     Args:
         spark: a session from ``rheostat.session``.
-        how: the API, one of the names in ``WAYS``.
-        data: a folder of files from ``benchmarks.skewed_files``.
-        scratch: a folder for results (``out``) and ``checkpoint``; N counts from 0.
-        files_per_epoch: files that one micro-batch reads.
+        how: name of the API, a key of ``WAYS``.
+        data: folder of files from ``benchmarks.skewed_files``.
+        scratch: folder for results (``out``) and the checkpoint (``checkpoint``).
+        files_per_epoch: number of files per micro-batch.
 
     Returns:
-        ``rows`` read, ``epochs``, and per epoch ``epoch_rows`` and ``epoch_seconds``; ``state_bytes`` at the end.
+        ``how``: name of the API.
+        ``rows``: number of rows read.
+        ``epochs``: number of micro-batches with rows.
+        ``epoch_rows``: rows of each of them.
+        ``epoch_seconds``: seconds of each of them.
+        ``state_bytes``: memory used by state at the end.
     """
     if how not in WAYS:
         raise RheostatError(f"unknown state API {how!r}: choose one of {', '.join(WAYS)}")
@@ -76,7 +81,7 @@ def run(spark: SparkSession, how: str, *, data: Path, scratch: Path, files_per_e
     def write(changed: Any, batch: int) -> None:
         changed.write.mode("overwrite").parquet(str(scratch / "out" / f"epoch={batch}"))
 
-    # applyInPandasWithState runs on Spark's default store too, in memory, and a little faster.
+    # applyInPandasWithState also works with Spark's default store, in memory, which is slightly faster.
     store = ROCKSDB if how.startswith("transform") else {}
     with settings(spark, {**SETTINGS, **store}):
         rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files_per_epoch).parquet(str(data))
@@ -96,7 +101,7 @@ def run(spark: SparkSession, how: str, *, data: Path, scratch: Path, files_per_e
 
 
 def _total(key: Any, n: int, s: int) -> pd.DataFrame:
-    # From one array: a sixth of the time of a frame from three lists, and there is one frame per key.
+    # There is one frame per key, and making it from one array takes a sixth of the time of three lists.
     return pd.DataFrame(np.array([[key, n, s]], dtype=np.int64), columns=_COLUMNS)
 
 
@@ -110,7 +115,7 @@ def _add_frames(key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: Gro
 
 
 class _Totals(StatefulProcessor):
-    """The count and the sum of a key as one value, so that there is one read and one write per key."""
+    """Keeps the count and the sum of a key as one value, so that there is one read and one write per key."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._total = handle.getValueState("total", STATE)

@@ -1,4 +1,4 @@
-"""Spark's side of the window benchmarks: one streaming query per kind of window."""
+"""The window benchmarks on plain Spark: one streaming query per window."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ from rheostat.durations import label
 
 
 def run(spark: Any, windows: list[rh.Window], *, data: Path, scratch: Path) -> dict[str, Any]:
-    """One streaming query per kind of window, all at once, as a user of plain Spark would."""
+    """Run one streaming query per window, all at the same time, as a user of plain Spark would do it.
+
+    Args:
+        spark: the session.
+        windows: the windows.
+        data: folder of the input files.
+        scratch: folder for results (``out``) and checkpoints (``checkpoint``).
+
+    Returns:
+        ``state_bytes``: the most state that each query had, summed over queries.
+    """
     for name, value in STORE.items():
         spark.conf.set(name, value)
     queries = []

@@ -1,4 +1,4 @@
-"""The job of the state benchmarks on Rheostat: a running count and sum per key, over whole frames."""
+"""The state benchmarks on Rheostat: a running count and sum per key, computed on whole frames."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ RESULT = "key bigint, n bigint, s bigint"
 
 
 def totals(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """One row per key that had rows, with its totals since the beginning.
+    """Return the output and the changed state: a row for each key that had rows, with its totals since the start.
 
-    >>> first, kept = totals(pl.DataFrame({"key": [1, 1], "value": [2, 3]}),
-    ...                      pl.DataFrame({"key": [1], "n": [10], "s": [100]}))
-    >>> first.rows()
+    >>> output, state = totals(pl.DataFrame({"key": [1, 1], "value": [2, 3]}),
+    ...                        pl.DataFrame({"key": [1], "n": [10], "s": [100]}))
+    >>> output.rows()
     [(1, 12, 105)]
     """
     new = rows.group_by("key").agg(more=pl.len().cast(pl.Int64), added=pl.col("value").sum())
@@ -39,10 +39,20 @@ def start(
     files_per_epoch: int = 1,
     **options: Any,
 ) -> rh.Query:
-    """Run over the files of a folder until all are through."""
+    """Start the query over the files of a folder; it ends when it has read all of them.
+
+    Args:
+        spark: the session.
+        data: folder of the input files.
+        scratch: folder for results (``out``) and the checkpoint (``checkpoint``).
+        on_progress: called after each epoch.
+        logic: computes output and state from rows and state.
+        files_per_epoch: number of files per epoch.
+        **options: passed to ``Topology.start``.
+    """
     t = rh.Topology("running")
     rows = t.source(stream(spark, data, files_per_epoch), event_time="ts")
-    kept = rows.process(
+    running = rows.process(
         "totals",
         logic,
         by="key",
@@ -51,12 +61,12 @@ def start(
         order=None,
         reads="value",
     )
-    kept.sink(rh.sinks.parquet(str(scratch / "out")))
+    running.sink(rh.sinks.parquet(str(scratch / "out")))
     return t.start(str(scratch / "checkpoint"), trigger=rh.AVAILABLE_NOW, on_progress=on_progress, **options)
 
 
 def timed(spark: Any, data: Path, scratch: Path, **options: Any) -> tuple[float, list[rh.Progress]]:
-    """How long the whole run takes, and what its epochs did."""
+    """Run the query to its end; return its seconds and the progress of its epochs."""
     began = time.perf_counter()
     query = start(spark, data, scratch, **options)
     query.await_termination()
@@ -64,7 +74,7 @@ def timed(spark: Any, data: Path, scratch: Path, **options: Any) -> tuple[float,
 
 
 def results(out: Path) -> pl.DataFrame:
-    """What a side wrote, with the epoch of every row, in an order of its own."""
+    """Return the results of a side with the epoch of each row, sorted by epoch and key."""
     parts = [
         pl.read_parquet(str(f), hive_partitioning=False).select(
             pl.lit(int(f.parent.name.removeprefix("epoch="))).alias("epoch"), "key", "n", "s"

@@ -1,4 +1,4 @@
-"""Rheostat's side of the window benchmarks: all windows in one topology."""
+"""The window benchmarks on Rheostat: all windows in one topology."""
 
 from __future__ import annotations
 
@@ -10,7 +10,18 @@ from benchmarks.skewed_files import SLACK, stream
 
 
 def run(spark: Any, windows: list[rh.Window], *, data: Path, scratch: Path) -> dict[str, Any]:
-    """Read all files, one per epoch; what each epoch took, and the most state that was kept."""
+    """Run one topology over all files, one file per epoch.
+
+    Args:
+        spark: the session.
+        windows: the windows.
+        data: folder of the input files.
+        scratch: folder for results (``out``) and the checkpoint (``checkpoint``).
+
+    Returns:
+        ``state_bytes``: the most state that any epoch kept.
+        ``epochs``: seconds, rows and seconds by step of each epoch.
+    """
     t = rh.Topology("bench")
     rows = t.source(stream(spark, data), event_time="ts", slack=SLACK)
     counted = rows.compute("by_key", by="key", n=rh.count(), s=rh.sum("value"), m=rh.max("value"))

@@ -1,4 +1,4 @@
-"""One side of a comparison in a process of its own, with its memory watched."""
+"""Run one side of a benchmark in its own process and measure its memory."""
 
 from __future__ import annotations
 
@@ -13,13 +13,22 @@ from typing import Any
 
 from rheostat.errors import RheostatError
 
-_INTERVAL = 0.2  # seconds between looks at memory
+_INTERVAL = 0.2  # seconds between two samples of memory
 _MEGABYTE = 1_048_576
 
 
 def run_side(module: str, spec: Mapping[str, Any], timeout: float) -> dict[str, Any]:
-    """Run ``python -m module SPEC`` and return the JSON on its last line, with ``peak_rss_mb`` of all its processes."""
-    os.sync()  # what was written before is not this side's to wait for
+    """Run ``python -m module SPEC`` and return the JSON object of its last line, with ``peak_rss_mb`` added.
+
+    Args:
+        module: the module to run.
+        spec: its argument, passed as JSON.
+        timeout: seconds after which the process is killed and ``RheostatError`` raised.
+
+    Returns:
+        What the side printed; ``peak_rss_mb`` is the peak of the resident memory of its processes together.
+    """
+    os.sync()  # or this side would have to wait for files that were written before
     process = subprocess.Popen(
         [sys.executable, "-m", module, json.dumps(dict(spec))],
         cwd=Path(__file__).parents[1],  # where the module's package is
@@ -33,7 +42,7 @@ def run_side(module: str, spec: Mapping[str, Any], timeout: float) -> dict[str, 
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        raise RheostatError(f"{module} took longer than {timeout:.0f} s; use fewer rows") from None
+        raise RheostatError(f"{module} took longer than {timeout:.0f} s: use fewer rows or keys") from None
     finally:
         watch.stop()
     if process.returncode != 0:
@@ -43,7 +52,11 @@ def run_side(module: str, spec: Mapping[str, Any], timeout: float) -> dict[str, 
 
 
 class _MemoryWatch:
-    """Samples the resident memory of a process and all its descendants."""
+    """Samples the resident memory of a process and all its descendants.
+
+    Attributes:
+        peak: the largest sum so far, in bytes.
+    """
 
     def __init__(self, pid: int) -> None:
         self.peak = 0
@@ -62,13 +75,13 @@ class _MemoryWatch:
 
 
 def _family(pid: int) -> set[int]:
-    """The process and its descendants, by the parents in /proc; only itself where there is no /proc."""
+    """Return a process and its descendants, as /proc lists them; only the process on systems without /proc."""
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rsplit(")", 1)[1].split()
         except OSError:
-            continue  # it ended while we looked
+            continue  # the process has ended
         parents[int(stat.parent.name)] = int(fields[1])
     family = {pid}
     while True:
@@ -79,6 +92,7 @@ def _family(pid: int) -> set[int]:
 
 
 def _resident(pid: int) -> int:
+    """Return the resident memory of a process in bytes; 0 if it has ended."""
     try:
         for line in (Path("/proc") / str(pid) / "status").read_text().splitlines():
             if line.startswith("VmRSS:"):

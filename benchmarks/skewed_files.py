@@ -1,4 +1,4 @@
-"""Skewed keys as Parquet files: the input of the benchmarks."""
+"""The input of the benchmarks: Parquet files of rows with skewed keys."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 SCHEMA = "ts timestamp, key bigint, value bigint"
-START = 1_767_225_600_000_000  # 2026-01-01 00:00 UTC
+START = 1_767_225_600_000_000
+"""Event time of the first row in microseconds: 2026-01-01 00:00 UTC."""
+
 SLACK = "10 seconds"
-"""How far a row may lie behind the newest; both sides of the window benchmarks wait this long."""
+"""Delay of the watermark on both sides of the window benchmarks."""
 
 
 @dataclass(frozen=True)
 class SkewedFiles:
-    """Rows (ts, key, value) with Zipf-distributed keys, in order of time within and across files.
+    """Rows (ts, key, value) with Zipf-distributed keys, sorted by time within and across files.
 
     Attributes:
-        rows: rows in all files together.
-        files: how many files.
-        keys: how many different keys.
-        minutes: event time from the first row to the last.
+        rows: number of rows in all files together.
+        files: number of files.
+        keys: number of distinct keys.
+        minutes: minutes of event time that the rows span.
         skew: exponent of the Zipf distribution; 0 is uniform.
-        seed: everything random follows from it.
+        seed: seed of all random numbers.
     """
 
     rows: int
@@ -40,12 +42,12 @@ class SkewedFiles:
     seed: int = 1
 
     def write(self, folder: Path, done: Callable[[int], None] = lambda _: None) -> None:
-        """Write the files; ``done`` is called with the rows written so far."""
+        """Write the files; ``done`` is called after each file with the number of rows written so far."""
         folder.mkdir(parents=True, exist_ok=True)
         rng = np.random.default_rng(self.seed)
         weights = 1 / np.arange(1, self.keys + 1) ** self.skew
         share = np.cumsum(weights / weights.sum())
-        names = rng.permutation(self.keys)  # so that popular keys are not neighbours
+        names = rng.permutation(self.keys)  # popular keys get random numbers
         span = self.minutes * 60_000_000 // self.files
         written = 0
         for number in range(self.files):
@@ -65,12 +67,20 @@ def write_rows(
     values: npt.NDArray[np.int64],
     order: int,
 ) -> None:
-    """Write one file; Spark reads files in the order of their modification times, which ``order`` decides."""
+    """Write one file.
+
+    Args:
+        path: the file.
+        times: event times in microseconds since 1970.
+        keys: the keys.
+        values: the values.
+        order: place of the file among all files; sets the modification time, by which Spark orders files.
+    """
     columns = {"ts": pa.array(times, pa.timestamp("us", tz="UTC")), "key": keys, "value": values}
     pq.write_table(pa.table(columns), path)
     os.utime(path, (1_000_000_000 + order, 1_000_000_000 + order))
 
 
 def stream(spark: Any, data: Path, files_per_epoch: int = 1) -> Any:
-    """The files of a folder as a streaming DataFrame."""
+    """Return the files of a folder as a streaming DataFrame."""
     return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files_per_epoch).parquet(str(data))

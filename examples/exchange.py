@@ -1,11 +1,11 @@
-"""A stock exchange: the application of Elasticutor (section 5.4), complete.
+"""A stock exchange: the application of Elasticutor (section 5.4).
 
-Limit orders reach a transactor, which keeps a book for every stock and matches by price and time. Its transactions feed
-six statistics (moving average, volume-weighted average, candles, volume, volatility, composite index) and five
-operators that watch for events (price alarms, halts, large trades, bursts of volume, wash trades). The paper names the
-moving averages, the composite index and the alarms; the others are the usual ones.
+A transactor reads limit orders, keeps an order book for each stock, and matches orders by price and time. Its trades
+feed six statistics (moving average, volume-weighted average price, candles, volume, volatility, composite index) and
+five operators that detect events (price alarms, halts, large trades, volume bursts, wash trades). The paper names the
+moving averages, the composite index and the alarms; the others are common ones that we added.
 
-Run it with ``python examples/exchange.py``: it makes its own trading day and works through it for a minute.
+``python examples/exchange.py`` generates a trading day and processes it for one minute.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ TRADE = (
     "buyer bigint, seller bigint, buy_order bigint, sell_order bigint"
 )
 EVENT = "stock int, ts timestamp, price bigint, shares bigint, bound double"
-"""A trade that matters, and the value it went beyond."""
+"""A trade that is an event, and the bound that it exceeded."""
 
-HALT = 0.08  # how far a price may go from the day's first trade
-LARGE = 10  # times the stock's average trade
-LARGE_AFTER = 20  # trades a stock needs to have an average
-BURST = 10  # times the stock's average volume per minute
-BURST_AFTER = 10  # minutes a stock needs to have an average
+HALT = 0.08  # a halt: the price differs by more than this share from the day's first trade
+LARGE = 10  # a large trade: worth more than this many times the stock's average trade
+LARGE_AFTER = 20  # trades of a stock before its average is used
+BURST = 10  # a volume burst: more than this many times the stock's average volume per minute
+BURST_AFTER = 10  # minutes of a stock before its average is used
 BASE = 1_000.0  # the composite index before the first trade
 
 DAY = Exchange(orders=500_000)
 FILES = 96
 
 FIELDS = 3
-"""Numbers per resting order."""
+"""Numbers per resting order in a ``Level``."""
 
 Level = list[int]
 """The orders that rest at a price: order, trader and shares of each, oldest first, as in ``[7, 1, 300, 9, 2, 100]``.
 
-Plain numbers, since Arrow turns them into state and back several times as fast as structs.
+They are plain numbers because Arrow converts these several times as fast as structs.
 """
 Fill = tuple[int, int, int, int]
-"""Price, shares, resting order and its trader."""
+"""Price, shares, resting order, and the trader of that order."""
 
 BUY, SELL = "B", "S"
 
 Frames = tuple[pl.DataFrame, pl.DataFrame]
-"""What a vectorised processor returns: output, and changed state."""
+"""What a function on whole frames returns: output, and changed state."""
 
 
 def match(bids: Any, asks: Any, side: str, price: int, shares: int, order: int, trader: int) -> list[Fill]:
-    """Match an incoming order, and let what is left of it rest in the book.
+    """Match an incoming order and return its fills; the rest of the order stays in the book.
 
-    The order takes the best opposite price first and the oldest order there first, at the resting order's price, as
-    long as that is no worse than its own limit.
+    The order is matched with the best opposite price first, and with the oldest order at that price first. The price of
+    a fill is that of the resting order. Matching ends when that price is worse than the limit of the incoming order.
 
     >>> from sortedcontainers import SortedDict
     >>> bids, asks = SortedDict(), SortedDict()
@@ -73,9 +73,12 @@ def match(bids: Any, asks: Any, side: str, price: int, shares: int, order: int, 
 
     Args:
         bids: resting buy orders, a ``SortedDict`` from price to level; changed in place.
-        asks: resting sell orders.
+        asks: resting sell orders, likewise.
         side: ``B`` to buy, ``S`` to sell.
-        price: the worst price the order accepts.
+        price: limit of the order.
+        shares: shares of the order.
+        order: number of the order.
+        trader: trader of the order.
     """
     buying = side == BUY
     own, opposite, best = (bids, asks, 0) if buying else (asks, bids, -1)
@@ -96,7 +99,7 @@ def match(bids: Any, asks: Any, side: str, price: int, shares: int, order: int, 
 
 
 def _take(price: int, level: Level, shares: int, fills: list[Fill]) -> int:
-    """Take shares from the oldest orders of a level; how many are still wanted."""
+    """Take shares from the oldest orders of a level; return how many are still missing."""
     used = 0
     while shares and used < len(level):
         resting = level[used + 2]
@@ -112,7 +115,7 @@ def _take(price: int, level: Level, shares: int, fills: list[Fill]) -> int:
 
 
 class Transactor(rh.KeyProcessor):
-    """Matches the orders of one stock. Prices are in ticks, and a trade is made at the price of the older order."""
+    """Matches the orders of a stock. Prices are in ticks; the price of a trade is that of the older order."""
 
     bids = rh.ordered_map("bigint", "array<bigint>")
     asks = rh.ordered_map("bigint", "array<bigint>")
@@ -130,7 +133,7 @@ class Transactor(rh.KeyProcessor):
 
 
 def index_moves(trades: pl.DataFrame, state: pl.DataFrame) -> Frames:
-    """By how much trades move the composite index, per second; every stock has the same weight."""
+    """Return how much trades move the composite index in each second; all stocks have the same weight."""
     seen = _beside(trades, state).with_columns(first=pl.col("first").fill_null(pl.col("price").first().over("stock")))
     before = pl.col("price").shift(1).over("stock").fill_null(pl.col("last")).fill_null(pl.col("price"))
     moves = seen.select(
@@ -143,7 +146,7 @@ def index_moves(trades: pl.DataFrame, state: pl.DataFrame) -> Frames:
 
 
 def composite_index(moves: pl.DataFrame, state: pl.DataFrame) -> Frames:
-    """The index after every second. A second that ends in a later epoch comes twice, and is complete then."""
+    """Return the index after each second. A second that spans two epochs has two rows; the later row is final."""
     by_second = moves.group_by("market", "ts").agg(pl.col("move").sum()).sort("market", "ts")
     level = pl.col("level").fill_null(BASE) + pl.col("move").cum_sum().over("market")
     output = by_second.join(state, on="market", how="left", maintain_order="left").select("market", "ts", level=level)
@@ -151,7 +154,7 @@ def composite_index(moves: pl.DataFrame, state: pl.DataFrame) -> Frames:
 
 
 def price_alarms(alarms: Mapping[int, int]) -> Callable[[pl.DataFrame, pl.DataFrame], Frames]:
-    """An alarm whenever a stock's price rises above the threshold its user has set."""
+    """Return a function that reports when the price of a stock rises above its alarm price."""
     bounds = pl.DataFrame(
         {"stock": list(alarms), "bound": list(alarms.values())}, {"stock": pl.Int32, "bound": pl.Float64}
     )
@@ -166,7 +169,7 @@ def price_alarms(alarms: Mapping[int, int]) -> Callable[[pl.DataFrame, pl.DataFr
 
 
 def halts(trades: pl.DataFrame, state: pl.DataFrame) -> Frames:
-    """The first trade whose price is too far from the stock's first of the day, once up and once down."""
+    """Return the first trade of a stock that is too far above its first price of the day, and the first below."""
     opened = pl.col("opened").fill_null(pl.col("price").first().over("stock"))
     seen = _beside(trades, state).with_columns(
         opened=opened, high=pl.col("high").fill_null(False), low=pl.col("low").fill_null(False)
@@ -186,7 +189,7 @@ def halts(trades: pl.DataFrame, state: pl.DataFrame) -> Frames:
 
 
 def large_trades(trades: pl.DataFrame, state: pl.DataFrame) -> Frames:
-    """Trades worth many times the stock's average trade before them."""
+    """Return the trades that are worth many times the average of the stock's earlier trades."""
     seen = _beside(trades, state).with_columns(
         trades=pl.col("trades").fill_null(0) + pl.int_range(1, pl.len() + 1).over("stock"),
         total=pl.col("total").fill_null(0) + pl.col("cash").cum_sum().over("stock"),
@@ -199,7 +202,7 @@ def large_trades(trades: pl.DataFrame, state: pl.DataFrame) -> Frames:
 
 
 def volume_bursts(trades: pl.DataFrame, state: pl.DataFrame) -> Frames:
-    """The trade with which a stock's volume of the minute goes beyond many times its average per minute before."""
+    """Return the trades at which the volume of a stock in a minute exceeds many times its earlier average."""
     minute = pl.col("ts").dt.epoch("s") // 60
     seen = _beside(trades, state).with_columns(now=pl.max_horizontal(minute.cum_max().over("stock"), "minute"))
     carried = pl.when(pl.col("now") == pl.col("minute")).then(pl.col("volume")).otherwise(0).fill_null(0)
@@ -221,11 +224,11 @@ def volume_bursts(trades: pl.DataFrame, state: pl.DataFrame) -> Frames:
 
 
 def exchange(orders: Any, alarms: Mapping[int, int] | None = None) -> tuple[rh.Topology, dict[str, rh.Stream]]:
-    """The topology, the transactions and the eleven result streams, still without sinks.
+    """Return the topology, and its streams by name: the trades and eleven results. They have no sinks yet.
 
     Args:
         orders: a streaming DataFrame with the columns of the workload's ``SCHEMA``.
-        alarms: the price in ticks above which a stock raises an alarm, for those that have one.
+        alarms: alarm price in ticks by stock; stocks without one raise no alarms.
     """
     t = rh.Topology("exchange")
     source = t.source(orders, event_time="ts", slack="1 second", name="orders")
@@ -285,7 +288,7 @@ def _watches(trades: rh.Stream, alarms: Mapping[int, int]) -> dict[str, rh.Strea
 
 
 def _beside(rows: pl.DataFrame, state: pl.DataFrame) -> pl.DataFrame:
-    """Every row with the state its stock had before this epoch, nulls if it had none."""
+    """Return the rows with the state that their stock had before this epoch; nulls if it had none."""
     return rows.join(state, on="stock", how="left", maintain_order="left")
 
 
@@ -294,10 +297,10 @@ def _events(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def unfilled(orders: pl.DataFrame, trades: pl.DataFrame) -> pl.DataFrame:
-    """The orders with the shares that trades have left of them.
+    """Return the orders with a column ``left``: the shares that were not traded.
 
-    Together with the trades this is the balance of the exchange: no order may be filled beyond its size, what buyers
-    got and sellers gave is what orders lack, and what is left of a stock's orders may not still match.
+    Tests check the exchange with it: no order is filled beyond its size, buyers get as many shares as sellers give, and
+    the remaining orders of a stock do not match each other.
     """
     sides = [trades.select(order=f"{side}_order", filled="shares") for side in ("buy", "sell")]
     filled = pl.concat(sides).group_by("order").agg(pl.col("filled").sum())
@@ -306,14 +309,14 @@ def unfilled(orders: pl.DataFrame, trades: pl.DataFrame) -> pl.DataFrame:
 
 
 def order_stream(spark: Any, day: Exchange, files: int) -> Any:
-    """The orders of a trading day as a file stream, one file per epoch."""
+    """Return the orders of a trading day as a stream of files, one file per epoch."""
     folder = Path(tempfile.gettempdir()) / f"rheostat-exchange-{day.orders}-{day.seconds}-{day.seed}-{files}"
-    day.write(folder, files)  # the same bytes in the same place each time, so that a checkpoint can be resumed
+    day.write(folder, files)  # always the same files, so that a query can resume from its checkpoint
     return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
 def topology(spark: Any) -> rh.Topology:
-    """The job as ``rheostat run`` and ``rheostat explain`` load it; alarms are set 3 % above the opening prices."""
+    """Return the topology for ``rheostat run`` and ``rheostat explain``; alarm prices are 3 % above opening prices."""
     alarms = {stock: int(price * 1.03) for stock, price in enumerate(DAY.opening_prices())}
     t, results = exchange(order_stream(spark, DAY, FILES), alarms)
     for name in ("composite_index", "price_alarms", "halts", "volume_bursts"):

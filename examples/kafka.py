@@ -1,4 +1,4 @@
-"""From Kafka, through windows, to Kafka. It needs a broker and Spark's connector.
+"""Read from Kafka, aggregate over windows, write to Kafka. It needs a broker and Spark's Kafka connector.
 
 KAFKA=localhost:9092 spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.0 examples/kafka.py
 """
@@ -16,7 +16,7 @@ ORDER = "shop string, ordered timestamp, cents bigint"
 
 
 def shops(messages: DataFrame, sink: rh.sinks.Sink) -> rh.Topology:
-    """Turnover per shop. ``messages`` has Kafka's columns; its timestamp says when a message arrived."""
+    """Turnover per shop. ``messages`` has Kafka's columns; ``timestamp`` is when a message arrived."""
     order = f"from_json(string(value), '{ORDER}') as o"
     orders = messages.selectExpr(order, "timestamp as arrived").selectExpr("o.*", "arrived")
     t = rh.Topology("shops")
@@ -32,7 +32,7 @@ def topology(spark: SparkSession) -> rh.Topology:
     servers = os.environ.get("KAFKA") or sys.exit("set KAFKA to the address of a broker, as in KAFKA=localhost:9092")
     options = {"kafka.bootstrap.servers": servers}
     messages = spark.readStream.format("kafka").options(**options, subscribe="orders").load()
-    return shops(messages, rh.sinks.format("kafka", **options, topic="turnover"))  # at least once
+    return shops(messages, rh.sinks.format("kafka", **options, topic="turnover"))  # Kafka sinks deliver at least once
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Your own logic over keyed state, over whole frames and key by key: ``python examples/keyed_state.py``."""
+"""Your own logic with keyed state, on whole frames and key by key: ``python examples/keyed_state.py``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import rheostat as rh
 
 
 def balances(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """All rows of a slot at once: the new balance of every account that had payments."""
+    """Return the new balance of each account with payments; ``rows`` are all rows of a slot in an epoch."""
     paid = rows.group_by("account").agg(paid=pl.col("amount").sum())
     new = paid.join(state, on="account", how="left").select(
         "account", balance=pl.col("paid") + pl.col("balance").fill_null(0)
@@ -22,7 +22,7 @@ def balances(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.
 
 
 class Overdrafts(rh.KeyProcessor):
-    """The rows of one account after the other: every payment that takes the account below zero."""
+    """Reports each payment that takes an account below zero; called with the rows of one account at a time."""
 
     balance = rh.value("bigint", default=0)
 

@@ -1,6 +1,6 @@
 """Peer-to-peer lending, the motivating job of Enorm (section 2): ``python examples/lending.py``.
 
-A made-up stream of a thousand loans a second, in which event time goes 600 times as fast as the clock.
+The input is a synthetic stream of 1,000 loans per second. Event time runs 600 times as fast as real time.
 """
 
 from __future__ import annotations

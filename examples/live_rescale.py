@@ -1,4 +1,4 @@
-"""More and fewer slots while a query runs, without a stop: ``python examples/live_rescale.py``."""
+"""Change the number of slots while a query runs: ``python examples/live_rescale.py``."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ if __name__ == "__main__":
         query = topology(rh.session("visits")).start(checkpoint, slots=2, on_progress=show)
         for slots in (4, 8, 2):
             query.await_epoch(query.status.epoch + 1)
-            query.rescale(slots=slots)  # from the next epoch on
+            query.rescale(slots=slots)  # takes effect with the next epoch
         query.await_epoch(query.status.epoch + 2)
         query.stop()

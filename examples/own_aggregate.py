@@ -1,4 +1,4 @@
-"""An aggregate of your own, the volume-weighted average price: ``python examples/own_aggregate.py``."""
+"""Define your own aggregate, a volume-weighted average price: ``python examples/own_aggregate.py``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VWAP = rh.own_aggregate(
     partial=lambda rows: rows.group_by("group").agg(
         cash=(pl.col("price") * pl.col("shares")).sum(), shares=pl.col("shares").sum()
     ),
-    partials={"cash": "bigint", "shares": "bigint"},  # what is kept per key and pane
+    partials={"cash": "bigint", "shares": "bigint"},  # the state per key and pane
     merge=lambda parts: parts.group_by("group").agg(pl.col("cash").sum(), pl.col("shares").sum()),
     finish=lambda parts: parts["cash"] / parts["shares"],
     result="double",

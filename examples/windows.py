@@ -1,4 +1,4 @@
-"""Windows of several sizes, overlapping and not, out of one pass over the rows: ``python examples/windows.py``."""
+"""Tumbling and sliding windows of several sizes, in one pass over the rows: ``python examples/windows.py``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import rheostat as rh
 
 
 def clicks(spark: SparkSession) -> DataFrame:
-    """A thousand clicks in every epoch, ten minutes of event time."""
+    """A stream of 1,000 clicks per epoch; an epoch spans ten minutes of event time."""
     options = {"rowsPerBatch": "1000", "advanceMillisPerBatch": "600000", "startTimestamp": "1767225600000"}
     rows = spark.readStream.format("rate-micro-batch").options(**options).load()
     ts = "timestampadd(MILLISECOND, value % 1000 * 600, timestamp) as ts"

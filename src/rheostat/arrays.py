@@ -1,4 +1,4 @@
-"""The array types that decisions and workloads are made of."""
+"""NumPy array types shared by policies, workloads and the simulator."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-"""Measured or computed values; NaN where a value is not known."""
+"""Measured or computed values; NaN means unknown."""
 
 Ints = npt.NDArray[np.int64]
-"""Counts, or numbers of shards, slots and nodes; -1 for none."""
+"""Counts, or numbers of shards, slots or nodes; -1 means none."""
 
 Flags = npt.NDArray[np.bool_]
-"""One answer of yes or no for each shard, slot or node."""
+"""One boolean per shard, slot or node."""

@@ -1,4 +1,4 @@
-"""The options that take one of a few words, as types for checkers and as a check at run time."""
+"""Options that accept one of a few strings: a ``Literal`` type for type checkers, and a check at run time."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any, Literal, get_args
 from rheostat.errors import TopologyError
 
 Kept = Literal["drop", "aside"]
-"""What a source does with a row that it cannot use: count and drop it, or count it and keep it aside."""
+"""What a source does with a row that it cannot use, after counting it: drop it, or keep it aside (``Stream.aside``)."""
 
 Emit = Literal["append", "update"]
-"""When a window gives a result: once, when it is complete, or in every epoch that changed it."""
+"""When a window emits a result: once, when it is complete (append), or in every epoch that changed it (update)."""
 
 Clock = Literal["processing", "event"]
-"""The time by which state expires."""
+"""The clock by which state expires: processing time or event time."""
 
 Over = Literal["polars", "arrow"]
 """The kind of frame that a user's function takes and returns."""
 
 ExplainFormat = Literal["text", "mermaid"]
-"""How a plan is drawn."""
+"""The output format of ``explain``."""
 
 
-def check_choice(where: str, option: str, given: object, choices: Any) -> None:
-    """Refuse a value that is none of the choices.
+def check_choice(where: str, option: str, value: object, choices: Any) -> None:
+    """Raise ``TopologyError`` if the value is not one of the choices.
 
     Args:
-        where: who has the option, as in ``operator 'areas'``; the error begins with it.
-        option: the option's name.
-        given: what the user wrote.
-        choices: one of the types above.
+        where: what the option belongs to, such as ``operator 'areas'``; the error starts with it.
+        option: name of the option.
+        value: the value that the user passed.
+        choices: one of the ``Literal`` types above.
 
     >>> check_choice("operator 'areas'", "emit", "append", Emit)
     >>> check_choice("operator 'areas'", "emit", "complete", Emit)
@@ -38,6 +38,6 @@ def check_choice(where: str, option: str, given: object, choices: Any) -> None:
     rheostat.errors.TopologyError: operator 'areas': emit='complete' is not one of 'append', 'update'
     """
     allowed = get_args(choices)
-    if given not in allowed:
+    if value not in allowed:
         listed = ", ".join(repr(choice) for choice in allowed)
-        raise TopologyError(f"{where}: {option}={given!r} is not one of {listed}")
+        raise TopologyError(f"{where}: {option}={value!r} is not one of {listed}")

@@ -1,4 +1,4 @@
-"""Durations as people write them ("10 minutes") and as the code uses them (whole microseconds)."""
+"""Convert durations between text ("10 minutes") and whole microseconds."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ Duration = str | timedelta
 
 
 def micros(duration: Duration) -> int:
-    """The duration in microseconds.
+    """Return a duration in microseconds.
 
     >>> micros("10 minutes"), micros("1 hour 30 min"), micros("250ms")
     (600000000, 5400000000, 250000)
 
-    Months and years have no fixed length and are refused, as is anything below a microsecond.
+    Months and years have no fixed length, so they are an error. So is a fraction of a microsecond.
 
     >>> micros("1 month")
     Traceback (most recent call last):
@@ -69,7 +69,10 @@ def micros(duration: Duration) -> int:
 
 
 def label(duration: int) -> str:
-    """The shortest exact text for a number of microseconds.
+    """Return the duration as text, in the largest unit that gives a whole number.
+
+    Args:
+        duration: microseconds, 0 or more.
 
     >>> label(600_000_000), label(5_400_000_000), label(86_400_000_000), label(0)
     ('10 minutes', '90 minutes', '1 day', '0 seconds')
@@ -77,13 +80,14 @@ def label(duration: int) -> str:
     if duration == 0:
         return "0 seconds"
     for unit in reversed(_UNITS):
-        amount, rest = divmod(duration, _UNITS[unit])
-        if rest == 0 and amount:
+        amount, remainder = divmod(duration, _UNITS[unit])
+        if remainder == 0 and amount:
             return f"{amount} {unit}{'s' if amount != 1 else ''}"
     raise AssertionError("unreachable: every integer is a whole number of microseconds")
 
 
 def _unit(text: str) -> str | None:
+    """Return the unit that a user wrote as a key of ``_UNITS``, or None if it is unknown."""
     name = text.lower()
     name = _ABBREVIATIONS.get(name, name)
     singular = name[:-1] if name.endswith("s") else name

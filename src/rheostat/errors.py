@@ -1,4 +1,4 @@
-"""Every error Rheostat raises on purpose; each message says what is wrong, where, and what to do."""
+"""The errors that Rheostat raises on purpose. Each message says what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TopologyError(RheostatError):
 
 
 class ConfigurationError(RheostatError):
-    """A setting has a value that cannot work: a policy's parameter, an option of ``start``, an entry of a scenario.
+    """A setting has an invalid value: a policy's parameter, an option of ``start``, or a key in a scenario file.
 
     >>> import rheostat as rh
     >>> issubclass(rh.ConfigurationError, rh.RheostatError)
@@ -46,7 +46,7 @@ class ConfigurationError(RheostatError):
 
 
 class OperatorError(RheostatError):
-    """A user's own function failed inside an operator, or gave something the operator cannot use.
+    """A user's function failed inside an operator, or returned something that the operator cannot use.
 
     Attributes:
         operator: name of the operator whose function failed.
@@ -61,7 +61,14 @@ class OperatorError(RheostatError):
 
     @classmethod
     def caused_by(cls, operator: str, what: str, error: BaseException) -> Self:
-        """The error for an exception of the user's, with its traceback in the text, since that survives Spark.
+        """Return the error for an exception that a user's function raised.
+
+        The message contains the traceback, because Spark passes only the text of an error from a worker to the driver.
+
+        Args:
+            operator: name of the operator.
+            what: the step that failed, such as ``merge of aggregate 'vwap'``; empty if there is only one.
+            error: the exception.
 
         >>> try:
         ...     1 / 0
@@ -69,24 +76,24 @@ class OperatorError(RheostatError):
         ...     print(str(OperatorError.caused_by("rate", "", error)).splitlines()[0])
         operator 'rate' failed: ZeroDivisionError: division by zero
         """
-        story = "".join(traceback.format_exception(error)).rstrip()
+        trace = "".join(traceback.format_exception(error)).rstrip()
         prefix = f"{what}: " if what else ""
-        return cls(operator, f"{prefix}{type(error).__name__}: {error}\n{_BEGIN}\n{story}\n{_END}")
+        return cls(operator, f"{prefix}{type(error).__name__}: {error}\n{_BEGIN}\n{trace}\n{_END}")
 
     @classmethod
     def found_in(cls, text: str) -> Self | None:
-        """The operator error whose text lies somewhere in another error's text, if there is one."""
+        """Return the operator error contained in the text of another error, or None if there is none."""
         match = _FAILED.search(text)
         if match is None:
             return None
-        operator, message, story = match.groups()
-        return cls(
-            ast.literal_eval(operator), f"{message}\n{_BEGIN}\n{story}\n{_END}" if story else message.split("\n", 1)[0]
-        )
+        operator, message, trace = match.groups()
+        if trace:
+            return cls(ast.literal_eval(operator), f"{message}\n{_BEGIN}\n{trace}\n{_END}")
+        return cls(ast.literal_eval(operator), message.split("\n", 1)[0])
 
 
 class CheckpointError(RheostatError):
-    """The checkpoint cannot be used as it is: damaged, of a newer format, or written by another topology.
+    """The checkpoint cannot be used: it is damaged, has a newer format, or was written by another topology.
 
     >>> import rheostat as rh
     >>> issubclass(rh.CheckpointInUseError, rh.CheckpointError)
@@ -95,7 +102,7 @@ class CheckpointError(RheostatError):
 
 
 class CheckpointInUseError(CheckpointError):
-    """Another running query owns the checkpoint: stop that query first, or start with another folder.
+    """Another running query uses the checkpoint. Stop that query first, or start with another folder.
 
     >>> import rheostat as rh
     >>> issubclass(rh.CheckpointInUseError, rh.RheostatError)
@@ -104,7 +111,7 @@ class CheckpointInUseError(CheckpointError):
 
 
 class SetupError(RheostatError):
-    """The machine lacks something Rheostat needs, such as Java or a package that belongs to an extra.
+    """Something that Rheostat needs is not installed, such as Java or a package that an extra provides.
 
     >>> from rheostat.extras import missing
     >>> print(missing("sortedcontainers", "rh.ordered_map"))

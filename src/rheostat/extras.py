@@ -1,4 +1,4 @@
-"""Packages that are not in the core install: each belongs to an extra that is named after what it serves."""
+"""Optional packages: each is installed by an extra, which is named after what needs the package."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ EXTRAS = {
     "threadpoolctl": "elysium",
     "matplotlib": "plots",
 }
-"""Package as it is imported, and the smallest extra that brings it."""
+"""Import name of each optional package, with the smallest extra that installs it."""
 
 
 def load(package: str, needed_by: str, extra: str | None = None) -> Any:
-    """A package of an extra, or an error that says which extra to install.
+    """Import an optional package; raise an error that names the extra if it is not installed.
 
     Args:
-        package: as it is imported; a module inside a package is fine.
-        needed_by: what does not work without it, in words.
-        extra: the extra to name in the error; the smallest one that brings the package by default.
+        package: import name of a package, or of a module inside one.
+        needed_by: what needs the package; the error starts with it.
+        extra: the extra to name in the error; by default the smallest one that installs the package.
 
     >>> load("json", "a test").dumps([1])
     '[1]'
@@ -45,11 +45,16 @@ def installed(package: str) -> bool:
 
 
 def missing(package: str, needed_by: str, extra: str | None = None) -> SetupError:
-    """The error for a package that is not installed.
+    """Return the error for a package that is not installed.
+
+    Args:
+        package: import name of a package, or of a module inside one.
+        needed_by: what needs the package; the error starts with it.
+        extra: the extra to name in the error; by default the smallest one that installs the package.
 
     >>> print(missing("numba", "the policy 'streamswitch'"))
     the policy 'streamswitch' needs the package numba: install it with pip install "rheostat[policies]"
     """
     name = package.partition(".")[0]
-    brought_by = extra or EXTRAS[name]
-    return SetupError(f'{needed_by} needs the package {name}: install it with pip install "rheostat[{brought_by}]"')
+    extra = extra or EXTRAS[name]
+    return SetupError(f'{needed_by} needs the package {name}: install it with pip install "rheostat[{extra}]"')

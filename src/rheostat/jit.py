@@ -1,7 +1,7 @@
-"""Loops over single rows or shards, compiled to machine code by Numba, which comes with the extra ``policies``.
+"""Decorators that compile loops over rows or shards to machine code with Numba, which the extra ``policies`` installs.
 
-Without Numba, modules with compiled functions can be imported, and calling such a function says what to install.
-Importing Numba takes half a second, so nothing that a query on Spark needs imports this module.
+Without Numba, modules with compiled functions can still be imported; calling such a function raises an error that says
+what to install. Importing Numba takes half a second, so no module that a query on Spark needs imports this one.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
-    """The function in machine code, compiled at its first call and kept on disk for later runs.
+    """Compile a function to machine code at its first call, and cache the code on disk for later runs.
 
-    Its arguments are numbers and NumPy arrays. It may call other compiled functions, and stays callable as it is
-    written through ``function.py_func``.
+    The arguments must be numbers and NumPy arrays. The function may call other compiled functions. The original
+    Python function is available as ``function.py_func``.
 
     >>> @compiled
     ... def total(values):
@@ -35,18 +35,18 @@ def compiled(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """The same for a function that is small and called often: it becomes a part of those that call it."""
+    """Compile a small function that is called often: its code is copied into every compiled function that calls it."""
     return _compiled(function, inline="always")
 
 
 def _compiled(function: Function, **options: Any) -> Function:
     if not _has_numba():
-        return _refused(function)
+        return _without_numba(function)
     import numba  # noqa: PLC0415 - comes with an extra
 
-    # A function typed at a prompt or in a docstring has no file that a cache could be kept for.
-    keep = not function.__code__.co_filename.startswith("<")
-    return cast(Function, numba.njit(cache=keep, **options)(function))
+    # Numba can cache only functions that are defined in a file, not at a prompt or in a docstring.
+    in_file = not function.__code__.co_filename.startswith("<")
+    return cast(Function, numba.njit(cache=in_file, **options)(function))
 
 
 @cache
@@ -54,12 +54,12 @@ def _has_numba() -> bool:
     return installed("numba")
 
 
-def _refused(function: Function) -> Function:
-    """A function that says what to install when it is called."""
+def _without_numba(function: Function) -> Function:
+    """Return a function that raises ``SetupError`` when it is called."""
 
     @wraps(function)
-    def refuse(*_: Any, **__: Any) -> Any:
+    def fail(*_: Any, **__: Any) -> Any:
         raise missing("numba", function.__module__)
 
-    refuse.__dict__["py_func"] = function  # as Numba's has it
-    return cast(Function, refuse)
+    fail.__dict__["py_func"] = function  # the same attribute as on a compiled function
+    return cast(Function, fail)

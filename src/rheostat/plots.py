@@ -1,4 +1,4 @@
-"""Figures in one style, written as SVG without a screen. Matplotlib is loaded when the first one is drawn."""
+"""Draw figures in one style and write them to a file. Matplotlib is loaded when the first figure is drawn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from rheostat.extras import load
 
 COLOURS = ("#2b6cb0", "#e27024", "#30885c", "#805ad5", "#b02a2a", "#4a5568", "#bb7b20", "#0a8fa9")
-"""One colour per series, told apart also by people who see fewer colours, and in print."""
+"""Colours of the series; they can be told apart in print and by colour-blind readers."""
 
 _STYLE: Any = {
     "font.size": 9.0,
@@ -24,7 +24,7 @@ _STYLE: Any = {
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
-    "svg.hashsalt": "rheostat",  # the same figure is the same file
+    "svg.hashsalt": "rheostat",  # identical figures give identical files
     "svg.fonttype": "none",
 }
 
@@ -33,15 +33,15 @@ _STYLE: Any = {
 def figure(
     path: Path, title: str, rows: int = 1, columns: int = 1, width: float = 4.2, height: float = 2.8
 ) -> Iterator[npt.NDArray[np.object_]]:
-    """Axes to draw on, as an array of ``rows`` x ``columns``; the figure is written when the block ends.
+    """Yield an array of axes, ``rows`` x ``columns``, to draw on; write the figure when the block ends.
 
     Args:
-        path: ends in .svg or .png; its folder is made.
+        path: the file to write, .svg or .png; missing folders are created.
         title: text above all axes.
-        rows: axes below one another.
-        columns: axes beside one another.
-        width: inches of each column.
-        height: inches of each row.
+        rows: number of rows of axes.
+        columns: number of columns of axes.
+        width: width of each column in inches.
+        height: height of each row in inches.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "line.svg"
@@ -52,11 +52,11 @@ def figure(
     """
     matplotlib, figures = load("matplotlib", "a figure"), load("matplotlib.figure", "a figure")
     with matplotlib.rc_context(_STYLE):
-        drawn = figures.Figure(figsize=(width * columns, height * rows), layout="constrained")
-        axes: npt.NDArray[np.object_] = np.array(drawn.subplots(rows, columns, squeeze=False), dtype=np.object_)
+        drawing = figures.Figure(figsize=(width * columns, height * rows), layout="constrained")
+        axes: npt.NDArray[np.object_] = np.array(drawing.subplots(rows, columns, squeeze=False), dtype=np.object_)
         for axis in axes.flat:
             cast(Any, axis).set_prop_cycle(color=COLOURS)
-        drawn.suptitle(title, fontsize=10)
+        drawing.suptitle(title, fontsize=10)
         yield axes
         path.parent.mkdir(parents=True, exist_ok=True)
-        drawn.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -1,4 +1,4 @@
-"""Spark SQL types as the short texts that ``DataFrame.dtypes`` gives, and their Arrow counterparts."""
+"""Spark SQL types, written as in ``DataFrame.dtypes``, and the Arrow types that correspond to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from rheostat.errors import TopologyError
 
 Schema = Mapping[str, str]
-"""Column name to Spark SQL type."""
+"""Maps column names to Spark SQL types."""
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
 FLOATS = ("float", "double")
@@ -36,7 +36,7 @@ _STRUCT = re.compile(r"struct<(.+)>")
 
 
 def arrow_type(type_: str) -> pa.DataType:
-    """The Arrow type that Spark exchanges for a Spark SQL type.
+    """Return the Arrow type that Spark uses for a Spark SQL type; raise ``TopologyError`` if state cannot hold it.
 
     >>> arrow_type("array<struct<item:string,count:bigint>>")
     ListType(list<element: struct<item: string, count: int64>>)
@@ -48,12 +48,13 @@ def arrow_type(type_: str) -> pa.DataType:
     if match := _ARRAY.fullmatch(type_):
         return pa.list_(pa.field("element", arrow_type(match[1])))
     if match := _STRUCT.fullmatch(type_):
-        return pa.struct([(n, arrow_type(t)) for n, t in (field.split(":", 1) for field in _fields(match[1]))])
-    raise TopologyError(f"columns of type {type_} cannot be kept in state")
+        fields = [field.split(":", 1) for field in _split_fields(match[1])]
+        return pa.struct([(name, arrow_type(field_type)) for name, field_type in fields])
+    raise TopologyError(f"columns of type {type_} cannot be kept in state: convert them to another type first")
 
 
-def _fields(text: str) -> list[str]:
-    """The fields of a struct: split at commas that are not inside another type."""
+def _split_fields(text: str) -> list[str]:
+    """Split the fields of a struct at the commas that are not inside another type."""
     fields, depth = [""], 0
     for character in text:
         depth += (character in "<(") - (character in ">)")
@@ -65,17 +66,17 @@ def _fields(text: str) -> list[str]:
 
 
 def is_numeric(type_: str) -> bool:
-    """Whether sums and means make sense."""
+    """True if a column of this type can be summed and averaged."""
     return type_ in INTEGERS or type_ in FLOATS or _DECIMAL.fullmatch(type_) is not None
 
 
 def is_key(type_: str) -> bool:
-    """Whether a column of this type can be a key attribute."""
+    """True if a column of this type can be a key attribute."""
     return type_ in _SIMPLE or _DECIMAL.fullmatch(type_) is not None
 
 
 def sum_type(type_: str) -> str:
-    """The type of a sum, as Spark chooses it.
+    """Return the type that Spark gives to the sum of a column.
 
     >>> sum_type("int"), sum_type("float"), sum_type("decimal(10,2)")
     ('bigint', 'double', 'decimal(20,2)')
@@ -88,7 +89,7 @@ def sum_type(type_: str) -> str:
 
 
 def micros_sql(column_sql: str, type_: str) -> str:
-    """Spark SQL for a timestamp as microseconds since 1970, exact for both kinds of timestamp."""
+    """Return Spark SQL that converts a timestamp, with or without time zone, to exact microseconds since 1970."""
     if type_ == "timestamp":
         return f"unix_micros({column_sql})"
     return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', {column_sql})"

@@ -1,4 +1,4 @@
-"""What the tests of the simulator share: rows that arrive exactly when a test says, and engines with few parts."""
+"""Helpers for the simulator's tests: rows that arrive at given times, and small engines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Scripted:
 
 
 def slots_of(*routing: int, nodes: Iterable[int] | None = None) -> OperatorPlan:
-    """A routing, with all slots on node 0 if nothing else is said."""
+    """A plan with this routing; all slots are on node 0 by default."""
     where = np.zeros(max(routing) + 1, dtype=np.int64) if nodes is None else np.array(list(nodes))
     return OperatorPlan(np.array(routing), where)
 
@@ -55,7 +55,7 @@ def engine(
     costs: dict[str, Any] | None = None,
     **more: Any,
 ) -> Continuous:
-    """One operator, ``work``, that is fed with the rows."""
+    """An engine with one operator, ``work``, that gets the rows."""
     shards = len(plan.routing)
     work = Operator("work", shards, cost, row_bytes=row_bytes, state_bytes=state)
     return Continuous(
@@ -80,13 +80,13 @@ def done(seen: Iterable[Interval], operator: str = "work") -> list[int]:
 
 
 def waited(seen: Iterable[Interval], operator: str = "work") -> list[float]:
-    """Latencies summed, by shard."""
+    """Sum of latencies, by shard."""
     total: list[float] = np.sum([interval.waited[operator] for interval in seen], axis=0).tolist()
     return total
 
 
 def exact(expected: Any) -> Any:
-    """Equal but for the last digits."""
+    """Compare up to rounding."""
     return pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 

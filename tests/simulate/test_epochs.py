@@ -1,4 +1,4 @@
-"""The micro-batch engine: its law, what epochs take and report, and what a change of plan costs."""
+"""The micro-batch engine: its law, the rows and reports of epochs, and the cost of changing the plan."""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ def test_operators_that_a_plan_does_not_name_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("given", [{"overhead": 0.0}, {"overhead": -1.0}, {"task": -0.1}, {"overhead": float("nan")}])
 def test_an_epoch_that_takes_no_time_is_refused(given: dict[str, float]) -> None:
-    with pytest.raises(ConfigurationError, match="an epoch takes some time"):
+    with pytest.raises(ConfigurationError, match="an epoch must take some time"):
         epochs(**given)  # type: ignore[arg-type]
 
 

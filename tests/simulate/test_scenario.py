@@ -1,4 +1,4 @@
-"""Scenarios: what a file may say, what it may not, and what the command makes of it."""
+"""Scenarios: files that are read, errors for files that are wrong, and the command ``rheostat simulate``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from rheostat.cli.main import app
 from rheostat.elastic.policies import POLICIES, Elasticutor, Static, StreamSwitch
 from rheostat.elastic.streamswitch.diagnosis import Limits
 from rheostat.errors import ConfigurationError
-from rheostat.simulate.scenario.scenario import Scenario, make_policy
+from rheostat.simulate.scenario.policy_table import make_policy
+from rheostat.simulate.scenario.scenario import Scenario
 from rheostat.simulate.scenario.workload_table import KINDS, make_workload
 from rheostat.simulate.simulation import Simulation
 
@@ -68,7 +69,7 @@ def test_any_policy_runs_on_any_engine(name: str, engine: str) -> None:
     found = Scenario.of(small(engine=engine, policy={"name": name}, success={"seconds": 5.0}))
     trace = found.simulation().run(found.seconds)
     assert trace.policy == make_policy({"name": name}).name
-    # Epochs take the rows of a second or two later.
+    # With epochs, rows leave the job a second or two later.
     assert trace.mean_throughput() > (200 if engine == "epochs" else 600)
 
 
@@ -91,8 +92,18 @@ def test_every_workload_can_be_named(kind: str, monkeypatch: pytest.MonkeyPatch)
     given = dict(WORKLOADS[kind])
     if kind == "recorded":
         given.pop("load")
-    made = make_workload({"kind": kind, **given})
+    made, note = make_workload({"kind": kind, **given})
     assert made.rates(0.0, 10.0).shape == (made.shards,)
+    assert bool(note) == (kind == "recorded")
+
+
+def test_a_synthetic_load_instead_of_a_recorded_one_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RHEOSTAT_DATA", raising=False)
+    scenario = Scenario.of(small(workload={"kind": "recorded", "load": "mine", "peak": 10, "shards": 16}), ("first",))
+    assert scenario.notes[0] == "first"
+    assert "using synthetic ones; the load is 'synthetic minutes'" in scenario.notes[1]
+    named = {"kind": "recorded", "load": "synthetic minutes", "peak": 10, "shards": 16}
+    assert Scenario.of(small(workload=named)).notes == ()
 
 
 def work(**values: Any) -> dict[str, Any]:
@@ -107,22 +118,22 @@ def policy(name: str = "elasticutor", **values: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        # Names that nobody knows, and what is missing.
-        ({"speed": 3}, "a scenario has no speed"),
-        ({"cluster": {"node": 3}}, r"\[cluster\] has no node; known are"),
-        (policy("magic"), "policy 'magic' is not known, choose one of"),
-        ({"policy": {}}, "policy None is not known, choose one of"),
-        (policy("streamswitch", bond=1), r"\[policy\] streamswitch has no bond"),
-        (policy("static", bound=1.0), r"\[policy\] static has no bound; it has none"),
-        ({"workload": {"kind": "tea"}}, "workload 'tea': choose one of"),
-        ({"workload": {"kind": ["constant"]}}, r"workload \['constant'\]: choose one of"),
-        ({"workload": {"kind": "constant", "rat": 3}}, r"\[workload\] constant has no rat"),
-        ({"workload": {"kind": "constant"}}, r"\[workload\] constant: missing 1 required .* 'rate'"),
-        ({"operators": [{"name": "work", "executors": 1}]}, r"\[\[operators\]\] 'work' needs cost"),
-        ({"operators": [{"cost": 0.1}]}, r"\[\[operators\]\] 1 needs name"),
-        (policy("streamswitch", bounds={"werk": 1.0}), r"\[policy\] bounds has no werk; known are work"),
-        ({"success": {"operators": {"werk": 1.0}}}, r"\[success\] operators has no werk; known are work"),
-        # What is of another kind than it has to be.
+        # Unknown and missing keys.
+        ({"speed": 3}, "^unknown key speed; known keys: .*warm_up"),
+        ({"cluster": {"node": 3}}, r"\[cluster\]: unknown key node; known keys: "),
+        (policy("magic"), "unknown policy 'magic', choose one of"),
+        ({"policy": {}}, "unknown policy None, choose one of"),
+        (policy("streamswitch", bond=1), r"\[policy\] streamswitch: unknown key bond"),
+        (policy("static", bound=1.0), r"\[policy\] static: unknown key bound; it has no keys"),
+        ({"workload": {"kind": "tea"}}, "unknown workload 'tea', choose one of"),
+        ({"workload": {"kind": ["constant"]}}, r"unknown workload \['constant'\], choose one of"),
+        ({"workload": {"kind": "constant", "rat": 3}}, r"\[workload\] constant: unknown key rat;"),
+        ({"workload": {"kind": "constant"}}, r"\[workload\] constant: missing key rate"),
+        ({"operators": [{"name": "work", "executors": 1}]}, r"\[\[operators\]\] 'work': missing key cost"),
+        ({"operators": [{"cost": 0.1}]}, r"\[\[operators\]\] 1: missing key name"),
+        (policy("streamswitch", bounds={"werk": 1.0}), r"\[policy\] bounds: unknown key werk; known keys: work"),
+        ({"success": {"operators": {"werk": 1.0}}}, r"\[success\] operators: unknown key werk; known keys: work"),
+        # Values of the wrong type.
         ({"seconds": "x"}, 'seconds = "x": write a number'),
         ({"seconds": True}, "seconds = true: write a number"),
         ({"interval": float("nan")}, "interval = nan: write a number"),
@@ -136,7 +147,7 @@ def policy(name: str = "elasticutor", **values: Any) -> dict[str, Any]:
         (work(cost="fast"), r"\[\[operators\]\] 'work' cost = \"fast\": write a number"),
         (work(inputs="split"), r"inputs = \"split\": write a list of texts in brackets, such as \["),
         (work(slots="two"), 'slots = "two": write a whole number'),
-        (work(weights="keys"), 'weights = "keys": only "words" is known'),
+        (work(weights="keys"), 'weights = "keys": write "words" or leave it out'),
         ({"operators": {"name": "work", "cost": 0.1}}, r"operators: write \[\[operators\]\], with two brackets"),
         ({"operators": []}, r"operators: write \[\[operators\]\]"),
         ({"operators": ["work"]}, r"\[\[operators\]\] 1: write a table"),
@@ -155,36 +166,36 @@ def policy(name: str = "elasticutor", **values: Any) -> dict[str, Any]:
         ({"workload": {"kind": "curve", "curve": 5}}, "curve = 5: write a list of numbers"),
         ({"workload": {"kind": "recorded", "peak": "x"}}, 'peak = "x": write a number'),
         ({"workload": {"kind": "nexmark", "query": "q7"}}, 'query = "q7": write one of "q2", "q5", "q8"'),
-        # Numbers that make no sense.
+        # Numbers out of range, and values that do not fit together.
         ({"seconds": 0}, "seconds = 0: write a finite number above 0"),
         ({"seconds": float("inf")}, "seconds = inf: write a finite number above 0"),
         ({"engine": ["epochs"]}, "engine = "),
         ({"engine": "spark"}, 'choose "continuous" or "epochs"'),
-        ({"every": 0}, "every = 0, seed = 1: write 1 or more"),
-        ({"seed": -1}, "seed = -1: write 1 or more, and 0 or more"),
+        ({"every": 0}, "every = 0: write a whole number, 1 or more"),
+        ({"seed": -1}, "seed = -1: write a whole number, 0 or more"),
         ({"patience": -1}, "patience = -1: write a number of seconds, 0 or more"),
         ({"engine": "epochs", "overhead": -1}, "overhead = -1: write a number of seconds, 0 or more"),
         ({"engine": "epochs", "interval": 1.0}, 'interval: only engine = "continuous" reads this'),
         ({"engine": "epochs", "costs": {}, "tick": 1.0}, "costs, tick: only engine"),
         ({"task": 0.1}, 'task: only engine = "epochs" reads this; leave it out for "continuous"'),
         ({"warm_up": -1}, "warm_up = -1: write a number of seconds, 0 or more"),
-        ({"warm_up": 4}, "warm_up = 4: write fewer than the 4 seconds"),
-        ({"interval": 0}, "a tick is above 0 seconds"),
+        ({"warm_up": 4}, "warm_up = 4: write fewer seconds than the 4 of the run"),
+        ({"interval": 0}, "the tick must be above 0"),
         ({"cluster": {"nodes": 0}}, r"\[cluster\]: .*above 0"),
         ({"cluster": {"nodes": 1, "speeds": [1.0, 2.0]}}, r"\[cluster\]: 2 speeds for 1 nodes"),
-        (work(slots=9), "begin with 9 slots, but there are 8 cores"),
+        (work(slots=9), "start with 9 slots, but the cluster has 8 cores"),
         (work(slots=0), r"\[\[operators\]\] 'work': 0 slots or executors; write 1 to 16"),
         (work(slots=1, executors=1), "write slots or executors, not both"),
-        (work(inputs=["work"]), "the first operator has no inputs"),
+        (work(inputs=["work"]), "the first operator must not have inputs"),
         (work(weights="words"), 'needs a workload of kind "wordcount"'),
-        ({"costs": {"queue": 0}}, r"\[costs\]: queue = 0: give a whole number, 1 or more"),
-        ({"costs": {"upstream": 0}}, r"\[costs\]: upstream = 0: give a whole number"),
-        ({"costs": {"shard_sync": -0.1}}, r"\[costs\]: shard_sync = -0.1: give a finite number of seconds"),
-        ({"costs": {"start": float("inf")}}, r"\[costs\]: start = inf: give a finite number of seconds"),
-        ({"success": {"seconds": -1}}, r"\[success\]: seconds = -1.0: a bound"),
-        ({"success": {"window": 0}}, r"\[success\]: window = 0.0: a bound"),
-        ({"success": {"end_to_end": 0}}, r"\[success\]: end_to_end = 0.0: a bound"),
-        ({"success": {"operators": {"work": -1}}}, r"\[success\]: work = -1.0: a bound"),
+        ({"costs": {"queue": 0}}, r"\[costs\]: queue = 0: write a whole number, 1 or more"),
+        ({"costs": {"upstream": 0}}, r"\[costs\]: upstream = 0: write a whole number"),
+        ({"costs": {"shard_sync": -0.1}}, r"\[costs\]: shard_sync = -0.1: write a finite number of seconds"),
+        ({"costs": {"start": float("inf")}}, r"\[costs\]: start = inf: write a finite number of seconds"),
+        ({"success": {"seconds": -1}}, r"\[success\]: seconds = -1.0: write a finite number of seconds"),
+        ({"success": {"window": 0}}, r"\[success\]: window = 0.0: write a finite number"),
+        ({"success": {"end_to_end": 0}}, r"\[success\]: end_to_end = 0.0: write a finite number"),
+        ({"success": {"operators": {"work": -1}}}, r"\[success\]: work = -1.0: write a finite number"),
         (policy(bound=-1), r"\[policy\] bound = -1: write a finite number above 0"),
         (policy(threshold=0.5), r"\[policy\] threshold = 0.5: write 1 or more"),
         (policy(locality=-1), r"\[policy\] locality = -1: write 0 or more"),
@@ -193,18 +204,18 @@ def policy(name: str = "elasticutor", **values: Any) -> dict[str, Any]:
         (policy("streamswitch", bound=-1), r"\[policy\] Limits\(bound=-1.0.*seconds above 0"),
         (policy("streamswitch", window=0), r"\[policy\] window = 0: write a finite number above 0"),
         (policy("streamswitch", bounds={"work": -1}), r"\[policy\] bounds.work = -1: write a finite number above 0"),
-        ({"workload": {"kind": "constant", "rate": -5}}, r"\[workload\] constant: rate=-5.0: give a finite number"),
-        ({"workload": {"kind": "recorded", "speed": 0}}, r"\[workload\] recorded: speed=0.0: give a finite number"),
+        ({"workload": {"kind": "constant", "rate": -5}}, r"\[workload\] constant: rate=-5.0: must be a finite number"),
+        ({"workload": {"kind": "recorded", "speed": 0}}, r"\[workload\] recorded: speed=0.0: must be a finite number"),
     ],
 )
-def test_what_cannot_be_is_refused_with_what_to_do(changes: dict[str, Any], message: str) -> None:
+def test_wrong_values_are_refused_with_what_to_do(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         Scenario.of(small(**changes))
 
 
 @pytest.mark.parametrize("part", ["seconds", "workload", "operators", "policy"])
 def test_what_is_missing_is_named(part: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"a scenario needs {part}: write .*{part}"):
+    with pytest.raises(ConfigurationError, match=f"missing {part}: write .*{part}"):
         Scenario.of({k: v for k, v in small().items() if k != part})
 
 
@@ -229,11 +240,11 @@ def test_a_figure_of_another_format_is_refused_before_anything_runs(tmp_path: Pa
     file.write_text(SMALL)
     result = CliRunner().invoke(app, ["simulate", str(file), "--plot", "drawn.txt"])
     assert result.exit_code == 2
-    assert "neither .svg nor .png" in " ".join(result.output.split())
+    assert "must end in .svg or .png" in " ".join(result.output.split())
 
 
 def test_figures_that_are_no_numbers_are_still_json(tmp_path: Path) -> None:
-    """No row leaves a job that takes longer for one than it runs."""
+    """No row leaves the job: one takes longer than the whole run."""
     file = tmp_path / "slow.toml"
     file.write_text(SMALL.replace("cost = 0.002", "cost = 100"))
     result = CliRunner().invoke(app, ["simulate", str(file), "--json", "--plot", str(tmp_path / "a.svg")])
@@ -247,7 +258,7 @@ def test_figures_that_are_no_numbers_are_still_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("module", ["rheostat.cli.simulate", "papers.commands"])
 def test_commands_load_nothing_heavy_before_they_run(module: str) -> None:
-    """What the package itself loads counts for nothing here."""
+    """Modules that ``import rheostat`` loads do not count."""
     code = f"import sys, rheostat; before = set(sys.modules); import {module}; print(*(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     loaded = {name.split(".")[0] for name in done.stdout.split()}
@@ -275,7 +286,7 @@ def test_the_command_shows_decisions(tmp_path: Path) -> None:
     ],
 )
 def test_errors_name_the_file_the_table_and_the_key(old: str, new: str, message: str, tmp_path: Path) -> None:
-    """Brackets are not taken for colours."""
+    """Brackets in messages are not taken for Rich markup."""
     file = tmp_path / "small.toml"
     file.write_text(SMALL.replace(old, new))
     command = [sys.executable, "-m", "rheostat.cli.main", "simulate", str(file)]
@@ -322,14 +333,14 @@ def test_another_policy_keeps_the_values_that_it_knows(tmp_path: Path) -> None:
     assert naive.notes == ()
 
 
-def test_values_that_another_policy_does_not_know_are_told(tmp_path: Path) -> None:
+def test_values_that_another_policy_does_not_know_are_noted(tmp_path: Path) -> None:
     found = Scenario.read(write(tmp_path, bound=0.5, overhead=0.3), policy="streamswitch")
     assert found.policy == StreamSwitch(limits=Limits(bound=0.5))
     assert found.notes == ("streamswitch has no overhead: the file's 0.3 is left out",)
 
 
 def test_a_value_that_the_files_own_policy_does_not_know_is_refused_in_any_case(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="elasticutor has no overheat"):
+    with pytest.raises(ConfigurationError, match="elasticutor: unknown key overheat"):
         Scenario.read(write(tmp_path, overheat=0.3), policy="static")
 
 
@@ -339,7 +350,7 @@ def test_a_policy_may_be_given_to_a_file_without_one(tmp_path: Path) -> None:
     assert Scenario.read(file, policy="static").policy == Static()
 
 
-def test_the_command_tells_what_it_left_out(tmp_path: Path) -> None:
+def test_the_command_prints_notes(tmp_path: Path) -> None:
     file, plot = write(tmp_path, bound=0.5), tmp_path / "a.svg"
     asked = ["simulate", str(file), "--policy", "static", "--seconds", "1", "--json", "--plot", str(plot)]
     result = CliRunner().invoke(app, asked)

@@ -1,4 +1,4 @@
-"""A policy on an engine: what is decided when, what the log holds, and how success is measured."""
+"""A policy on an engine: when it decides, what the trace holds, and how success is measured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.simulate.scripted import Scripted, engine, slots_of
 
 @dataclass
 class Watching:
-    """Writes down what it sees, and wants a plan from a given observation on."""
+    """Records its observations, and wants a plan from a given observation on."""
 
     wants: OperatorPlan | None = None
     since: int = 3

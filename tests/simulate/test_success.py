@@ -1,4 +1,4 @@
-"""How often a latency bound was kept, against the definition written out."""
+"""How often a latency bound was met, compared with a direct implementation of the definition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Line = list[tuple[int, float, bool]]
 
 
 def brute(lines: Line, intervals: int) -> float:
-    """Share of windows that are kept, one window after the other; a window ends with every interval."""
+    """Share of windows that succeed, one window after the other; a window ends with every interval."""
     kept, last = 0, True
     for end in range(1, len(lines) + 1):
         window = lines[max(0, end - intervals) : end]

@@ -1,4 +1,4 @@
-"""What a trace says of a run: quantiles from bins, means over time, and which intervals count."""
+"""The figures of a trace: quantiles from bins, means over time, and which intervals count."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def test_the_command_prints_tables(made: tuple[Path, list[Segment]]) -> None:
     assert done.exit_code == 0
     text = " ".join(done.stdout.split())
     assert "epoch 1, 16 shards, format 1" in text
-    for title in ("epochs", "components", "tables", "changes of routing"):
+    for title in ("epochs", "components", "tables", "routing changes"):
         assert title in text
 
 

@@ -1,23 +1,23 @@
-"""Recorded order books in LOBSTER's format: rebuild the best bid and ask out of the messages.
+"""Recorded order books in LOBSTER's format: rebuild the best bid and ask from the messages.
 
-A level-1 recording has only the messages at the best price of their side, so orders that wait behind the best come and
-go unseen, whether they were placed before the recording or during it. ``rebuild`` corrects for them with what the
-messages say about each other, and never looks at the recorded book unless it is given one:
+A level-1 recording has only messages at the best price of their side. Orders behind the best price come and go unseen,
+whether they were placed before the recording or during it. ``rebuild`` infers them from the other messages. It uses the
+recorded book only if it gets one:
 
-- A recorded change is at the best price. Whatever was believed to be better is gone.
-- Order ids are given in order of time. An order that is first seen when it leaves (its deletion or execution) was
-  there since the last new order with a smaller id; it is put where it must have been.
-- A side's best does not change between two of its messages. If the next one takes an order away, the best is there.
-- Executions take the oldest order of a price first. Older ones at that price are gone.
+- A recorded change is at the best price. So all orders that seemed to be better are gone.
+- Order ids increase with time. An order that is first seen when it leaves (a deletion or an execution) has been there
+  since the last new order with a smaller id.
+- The best price of a side does not change between two of its messages. If the next message removes an order, the best
+  price is that order's price.
+- Executions take the oldest order of a price first. So older orders at that price are gone.
 
-What remains open is a level that comes up when the one before it is used up, and goes under again, touched by no
-message: there the best is a guess, and ``told`` is false. With ``recorded``, such a level is read from the recorded
-book in the row where it comes up (``read`` is true there, and that row proves nothing); until it goes under, messages
-alone keep it.
+One case remains open: a level becomes the best when the one before it is empty, and is hidden again before any message
+is about it. Then the best price is a guess, and ``certain`` is False. With ``recorded``, such a level is read from the
+recorded book in the row where it becomes the best. ``read`` is True for that row, which then proves nothing.
 
-On LOBSTER's sample of Amazon (57,515 rows, 6,700 orders first seen when they leave, only 102 of them from before the
-recording) messages alone tell both prices in 76.7 % of the rows, and all of these are as recorded; with the guesses it
-is 91.3 % of all rows. With 6,892 rows read, 99.98 % of the others are as recorded.
+LOBSTER's sample of Amazon has 57,515 rows. 6,700 orders are first seen when they leave; 102 of these are older than the
+recording. Messages alone determine both prices in 76.7 % of the rows, all of them as recorded; with guesses, 91.3 % of
+all rows are as recorded. When 6,892 rows are read from the record, 99.98 % of the others are as recorded.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from sortedcontainers import SortedDict
 NEW, PARTIAL_CANCEL, DELETE, EXECUTION, HIDDEN = 1, 2, 3, 4, 5
 BUY, SELL = 1, -1
 
-_UNSEEN = 0  # stands for all orders of a level that was read from the recorded book; LOBSTER uses it for hidden orders
+_UNSEEN = 0  # order id for all unknown orders of a level that was read from the record; LOBSTER's id of hidden orders
 
 
 class Message(NamedTuple):
     """One event.
 
     Attributes:
-        seconds: since midnight.
+        seconds: time since midnight.
         type: one of NEW, PARTIAL_CANCEL, DELETE, EXECUTION, HIDDEN.
         order: id of the order.
         size: shares.
-        price: in 1/10000 of a dollar.
-        side: of the resting order, BUY or SELL.
+        price: price in 1/10000 of a dollar.
+        side: side of the resting order, BUY or SELL.
     """
 
     seconds: float
@@ -63,9 +63,9 @@ class Quote(NamedTuple):
     """The best bid and ask, in the column order of the recorded book.
 
     Attributes:
-        ask: lowest price to sell at; None if nothing is known of that side.
+        ask: lowest price of a sell order; None if nothing is known of that side.
         ask_size: shares at that price.
-        bid: highest price to buy at; None if nothing is known of that side.
+        bid: highest price of a buy order; None if nothing is known of that side.
         bid_size: shares at that price.
     """
 
@@ -76,55 +76,54 @@ class Quote(NamedTuple):
 
 
 class Best(NamedTuple):
-    """One side's best level from one of its messages to the next.
+    """The best level of a side after one of its messages, until the next.
 
     Attributes:
-        row: of the message that this level follows.
-        price: None if nothing is known.
+        row: row of that message.
+        price: the best price; None if nothing is known.
         size: shares at that price.
-        told: the messages leave no other price.
-        read: it was read from the recorded book.
+        certain: True if the messages allow no other price.
+        read: True if it was read from the recorded book.
     """
 
     row: int
     price: int | None
     size: int
-    told: bool
+    certain: bool
     read: bool = False
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How a rebuilt book compares with the recorded one, in rows.
+    """How a rebuilt book compares with the recorded one, as numbers of rows.
 
     Attributes:
         rows: all rows.
         right: rows with the recorded prices.
-        told: rows where the messages leave only one price on each side.
-        told_right: those of them with the recorded prices.
-        unread: rows in which nothing was read from the recorded book, though a level may stand that was read in a row
-            before.
-        unread_right: those of them with the recorded prices.
-        sizes_right: rows with the recorded prices and sizes, of those in which nothing was read.
+        certain: rows in which the messages allow only one price on each side.
+        certain_right: certain rows with the recorded prices.
+        unread: rows in which nothing was read from the recorded book; a level that was read earlier may still be there.
+        unread_right: unread rows with the recorded prices.
+        sizes_right: unread rows with the recorded prices and sizes.
     """
 
     rows: int
     right: int
-    told: int
-    told_right: int
+    certain: int
+    certain_right: int
     unread: int
     unread_right: int
     sizes_right: int
 
 
 def read_messages(path: Path) -> list[Message]:
-    """The messages of a LOBSTER message file."""
+    """Return the messages of a LOBSTER message file."""
     with path.open(newline="") as file:
         return [Message(float(t), int(k), int(o), int(n), int(p), int(s)) for t, k, o, n, p, s in csv.reader(file)]
 
 
 def read_quotes(path: Path) -> list[Quote]:
-    """The best level of a LOBSTER order book file."""
+    """Return the best bid and ask in each row of a LOBSTER order book file."""
     with path.open(newline="") as file:
         return [Quote(*(int(v) for v in row[:4])) for row in csv.reader(file)]
 
@@ -132,33 +131,40 @@ def read_quotes(path: Path) -> list[Quote]:
 def rebuild(
     messages: Sequence[Message], recorded: Sequence[Quote] | None = None
 ) -> tuple[list[Quote], list[bool], list[bool]]:
-    """The best bid and ask after every message; whether the messages tell both; whether one was read from the record.
+    """Rebuild the best bid and ask after each message.
+
+    Args:
+        messages: all messages, in order.
+        recorded: the recorded book, to read levels from that messages leave open; None to use messages alone.
+
+    Returns:
+        The quotes; True for rows in which messages determine both prices; True for rows in which one was read.
 
     >>> new = [Message(1.0, NEW, 1, 100, 99, BUY), Message(1.1, NEW, 2, 50, 101, SELL)]
-    >>> quotes, told, _ = rebuild([*new, Message(1.2, EXECUTION, 1, 30, 99, BUY)])
-    >>> quotes[-1], told[-1]
+    >>> quotes, certain, _ = rebuild([*new, Message(1.2, EXECUTION, 1, 30, 99, BUY)])
+    >>> quotes[-1], certain[-1]
     (Quote(ask=101, ask_size=50, bid=99, bid_size=70), True)
     """
     sides = {}
     for side in (SELL, BUY):
-        truth = None if recorded is None else [_of(quote, side) for quote in recorded]
+        truth = None if recorded is None else [_best_of(quote, side) for quote in recorded]
         sides[side] = list(_spread(list(_follow(messages, side, truth)), len(messages)))
     both = list(zip(sides[SELL], sides[BUY], strict=True))
     quotes = [Quote(ask.price, ask.size, bid.price, bid.size) for ask, bid in both]
-    return quotes, [ask.told and bid.told for ask, bid in both], [ask.read or bid.read for ask, bid in both]
+    return quotes, [ask.certain and bid.certain for ask, bid in both], [ask.read or bid.read for ask, bid in both]
 
 
 def compare(messages: Sequence[Message], recorded: Sequence[Quote], *, correct: bool = False) -> Agreement:
-    """Rebuild and count the rows that agree; with ``correct``, levels no message tells of are read from the record."""
-    quotes, told, read = rebuild(messages, recorded if correct else None)
+    """Rebuild and count the rows that agree; with ``correct``, levels that messages leave open are read."""
+    quotes, certain, read = rebuild(messages, recorded if correct else None)
     right = [(q.ask, q.bid) == (r.ask, r.bid) for q, r in zip(quotes, recorded, strict=True)]
     exact = [q == r for q, r in zip(quotes, recorded, strict=True)]
     unread = [not r for r in read]
     return Agreement(
         rows=len(quotes),
         right=sum(right),
-        told=sum(told),
-        told_right=sum(r and t for r, t in zip(right, told, strict=True)),
+        certain=sum(certain),
+        certain_right=sum(r and t for r, t in zip(right, certain, strict=True)),
         unread=sum(unread),
         unread_right=sum(r and p for r, p in zip(right, unread, strict=True)),
         sizes_right=sum(e and p for e, p in zip(exact, unread, strict=True)),
@@ -198,19 +204,22 @@ class _Levels:
             self._levels.pop(key, None)
 
     def drop_better(self, key: int) -> list[tuple[int, int, int]]:
-        """Remove every level better than ``key``; the orders that stood there."""
-        gone = []
+        """Remove all levels better than ``key``; return their orders."""
+        removed = []
         while (best := self.best()) is not None and best < key:
-            gone += [(best, order, size) for order, size in self._levels.pop(best).items()]
-        return gone
+            removed += [(best, order, size) for order, size in self._levels.pop(best).items()]
+        return removed
 
 
 class _Side:
-    """One side of a book in the making.
+    """One side of a book that is being rebuilt.
 
-    Orders of ``sure`` are there: their removal would have been seen, or will be. Those of ``doubtful`` were there
-    when a better order hid them, and no message speaks of them again. Orders that are first seen when they leave come
-    from ``unseen`` (row, key, order, size), in order of rows.
+    Orders in ``sure`` are in the book: their removal would have been seen, or will be. Orders in ``doubtful`` were in
+    the book when a better order hid them, and no later message is about them.
+
+    Args:
+        last_row: row of the last message about each order.
+        unseen: orders that are first seen when they leave (row, key, order, size), sorted by row.
     """
 
     def __init__(self, last_row: dict[int, int], unseen: Iterable[tuple[int, int, int, int]]) -> None:
@@ -218,16 +227,16 @@ class _Side:
         self.doubtful = _Levels()
         self._last_row = last_row
         self._unseen = deque(unseen)
-        self._waiting: list[tuple[int, int, int]] = []  # placed about now, but not yet, for they would be the best
+        self._waiting: list[tuple[int, int, int]] = []  # would be the best, so they were placed later than this row
 
     def new(self, key: int, order: int, size: int, row: int) -> None:
-        """A new order at the best price, or a better one that hides the best."""
+        """Add a new order, at the best price or at a better one that hides it."""
         if (best := self.sure.best()) is not None and key < best:
             self._hide(best, row)
         self.sure.add(key, order, size)
 
     def remove(self, message: Message, key: int) -> None:
-        """An order at the best price becomes smaller or goes."""
+        """Remove an order at the best price, or a part of it."""
         level = self.sure.at(key)
         order = message.order if message.order in level else _UNSEEN
         if order in level:
@@ -236,7 +245,7 @@ class _Side:
             self.doubtful.drop(key, [o for o in self.doubtful.at(key) if o < message.order])
 
     def settle(self, row: int, limit: int) -> None:
-        """Nothing is better than ``limit`` after this row: orders that are were placed later, or have gone."""
+        """Apply that nothing is better than ``limit`` after this row: better orders are gone or were placed later."""
         self.doubtful.drop_better(limit)
         self._waiting += self.sure.drop_better(limit)
         while self._unseen and self._unseen[0][0] <= row:
@@ -247,11 +256,11 @@ class _Side:
         self._waiting = [w for w in self._waiting if w[0] < limit]
 
     def guess(self, limit: int) -> int | None:
-        """The best level that may still be there."""
+        """Return the best level that may be in the book; None if there is none."""
         return min((b for b in (self.sure.best(limit), self.doubtful.best(limit)) if b is not None), default=None)
 
     def read(self, key: int, size: int) -> None:
-        """A level as the recorded book has it: what is not known of it are unseen orders."""
+        """Set a level to the recorded size; shares that are not known belong to unseen orders."""
         self.doubtful.drop_better(key)
         self.doubtful.drop(key, list(self.doubtful.at(key)))
         if (unseen := size - self.sure.size(key)) > 0:
@@ -268,7 +277,7 @@ class _Side:
 
 
 def _follow(messages: Sequence[Message], side: int, recorded: list[tuple[int, int]] | None) -> Iterator[Best]:
-    """One side's best level after each of its messages."""
+    """Yield the best level of a side after each of its messages."""
     own = [(row, m) for row, m in enumerate(messages) if m.side == side and m.type != HIDDEN]
     book = _Side({m.order: row for row, m in own}, _unseen(messages, side))
     for (row, message), following in zip_longest(own, (m for _, m in own[1:])):
@@ -281,16 +290,16 @@ def _follow(messages: Sequence[Message], side: int, recorded: list[tuple[int, in
             limit = key if following is None else max(key, -side * following.price)
         book.settle(row, limit)
         removal_follows = following is not None and following.type != NEW
-        told = message.type == NEW or removal_follows or bool(book.sure.at(limit))
-        best = limit if told else book.guess(limit)
-        if read := not told and recorded is not None:
+        certain = message.type == NEW or removal_follows or bool(book.sure.at(limit))
+        best = limit if certain else book.guess(limit)
+        if read := not certain and recorded is not None:
             best = -side * recorded[row][0]
             book.read(best, recorded[row][1])
-        yield Best(row, None if best is None else -side * best, 0 if best is None else book.size(best), told, read)
+        yield Best(row, None if best is None else -side * best, 0 if best is None else book.size(best), certain, read)
 
 
 def _unseen(messages: Sequence[Message], side: int) -> list[tuple[int, int, int, int]]:
-    """Orders that are first seen when they leave: the row since which they are there, level, id and size."""
+    """Return the orders that are first seen when they leave: first row, level, id and size, sorted by row."""
     placed = sorted((m.order, row) for row, m in enumerate(messages) if m.type == NEW)
     ids = [order for order, _ in placed]
     known = set(ids)
@@ -304,9 +313,9 @@ def _unseen(messages: Sequence[Message], side: int) -> list[tuple[int, int, int,
 
 
 def _spread(changes: list[Best], rows: int) -> Iterator[Best]:
-    """The best level of every row; each change holds until the next."""
-    now = Best(0, None, 0, told=False)
-    change = iter([*changes, Best(rows, None, 0, told=False)])
+    """Yield the best level of each row, from the changes."""
+    now = Best(0, None, 0, certain=False)
+    change = iter([*changes, Best(rows, None, 0, certain=False)])
     following = next(change)
     for row in range(rows):
         while following.row <= row:
@@ -314,5 +323,6 @@ def _spread(changes: list[Best], rows: int) -> Iterator[Best]:
         yield now if row == now.row else now._replace(read=False)
 
 
-def _of(quote: Quote, side: int) -> tuple[int, int]:
+def _best_of(quote: Quote, side: int) -> tuple[int, int]:
+    """Return the best price and its size on a side."""
     return (quote.bid or 0, quote.bid_size) if side == BUY else (quote.ask or 0, quote.ask_size)

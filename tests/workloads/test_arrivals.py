@@ -1,4 +1,4 @@
-"""Every workload gives the same rows however its time is cut, as many of them as it says, in order."""
+"""All workloads: rows are sorted, do not depend on the spans asked for, and match the expected rates."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ times = st.floats(0, 40) | st.integers(0, 40).map(float) | st.integers(0, 400).m
 
 
 def same(one: Arrivals, *parts: Arrivals) -> bool:
-    """Whether the parts, one after the other, are the rows of the first."""
+    """True if the parts, one after the other, are the rows of the first argument."""
     times, shards = [part.times for part in parts], [part.shards for part in parts]
     return np.array_equal(one.times, np.concatenate(times)) and np.array_equal(one.shards, np.concatenate(shards))
 
@@ -186,7 +186,7 @@ def test_moments_are_those_of_a_poisson_process(kind: str) -> None:
     step=st.sampled_from([Fraction(1, 4), Fraction(1), Fraction(7, 2), Fraction(30)]),
 )
 def test_even_rows_follow_any_curve(curve: list[int], step: Fraction) -> None:
-    """Beside a walk through the curve in exact fractions."""
+    """Compared with a walk along the curve in exact fractions."""
     expected: list[Fraction] = []
     so_far = Fraction(0)
     for number, rate in enumerate(curve):
@@ -202,7 +202,7 @@ def test_even_rows_follow_any_curve(curve: list[int], step: Fraction) -> None:
 
 
 def test_rows_are_drawn_in_cells_of_a_fair_size() -> None:
-    """Far too small ones are slow, far too large ones fill the memory."""
+    """Cells that are too small are slow; cells that are too large need too much memory."""
     for rate in (0.001, 1.0, 1_000.0, 100_000.0, 1e7):
         drawn: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Recorded loads: every format is read, gaps are filled, and synthetic loads stand in."""
+"""Recorded loads: all formats are read and gaps are filled; without recorded loads, synthetic ones are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Best bid and ask rebuilt from messages: by hand on a few, against the recorded book on a day of Amazon."""
+"""The best bid and ask rebuilt from messages: hand-made cases, and a recorded day of Amazon."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def bids(*events: Event) -> list[tuple[int | None, int]]:
 
 
 def test_every_type_of_message_on_a_book_that_is_seen_from_the_start() -> None:
-    quotes, told, read = rebuild(
+    quotes, certain, read = rebuild(
         messages(
             (NEW, 1, 100, 990, BUY),
             (NEW, 2, 50, 1_010, SELL),
@@ -65,7 +65,7 @@ def test_every_type_of_message_on_a_book_that_is_seen_from_the_start() -> None:
         Quote(1_010, 50, 990, 25),
         Quote(1_010, 30, 990, 25),
     ]
-    assert told == [False, *[True] * 9]  # of the asks nothing is known before their first message
+    assert certain == [False, *[True] * 9]  # nothing is known about asks before their first message
     assert read == [False] * 10
 
 
@@ -124,10 +124,10 @@ def test_an_execution_shows_that_older_orders_at_its_price_have_gone() -> None:
     )[2:] == [(990, 50), (990, 57), (990, 5)]
 
 
-def test_what_no_message_tells_is_marked_and_can_be_read_from_the_record() -> None:
+def test_levels_that_messages_leave_open_are_marked_and_can_be_read_from_the_record() -> None:
     events = messages(
         (NEW, 2, 5, 995, BUY),
-        (DELETE, 2, 5, 995, BUY),  # 940 comes up, of which no message speaks
+        (DELETE, 2, 5, 995, BUY),  # 940 becomes the best, and no message is about it
         (NEW, 3, 7, 990, BUY),
         (DELETE, 3, 7, 990, BUY),
         (NEW, 4, 7, 940, BUY),
@@ -145,7 +145,7 @@ def test_agreement_counts_rows() -> None:
     events = messages((NEW, 1, 5, 990, BUY), (NEW, 2, 5, 1_010, SELL), (NEW, 3, 5, 991, BUY))
     recorded = [Quote(1_020, 9, 990, 5), Quote(1_010, 6, 990, 5), Quote(1_010, 5, 992, 5)]
     assert compare(events, recorded) == Agreement(
-        rows=3, right=1, told=2, told_right=1, unread=3, unread_right=1, sizes_right=0
+        rows=3, right=1, certain=2, certain_right=1, unread=3, unread_right=1, sizes_right=0
     )
 
 
@@ -156,18 +156,18 @@ class TestAmazon:
     def test_messages_alone(self) -> None:
         found = compare(read_messages(AMZN[0]), read_quotes(AMZN[1]))
         assert found.rows == found.unread == 57_515
-        assert found.told > 0.75 * found.rows
-        assert found.told_right >= 0.99 * found.told
+        assert found.certain > 0.75 * found.rows
+        assert found.certain_right >= 0.99 * found.certain
         assert found.right > 0.91 * found.rows
 
-    def test_with_the_levels_no_message_tells_read_from_the_record(self) -> None:
+    def test_with_open_levels_read_from_the_record(self) -> None:
         found = compare(read_messages(AMZN[0]), read_quotes(AMZN[1]), correct=True)
         assert found.unread > 0.85 * found.rows
         assert found.unread_right >= 0.99 * found.unread
         assert found.sizes_right > 0.75 * found.unread
 
     def test_the_recording_has_only_changes_at_the_best_price(self) -> None:
-        """What ``rebuild`` builds on."""
+        """``rebuild`` depends on this."""
         quotes = read_quotes(AMZN[1])
         for message, before in zip(read_messages(AMZN[0])[1:], quotes, strict=False):
             best = before.bid if message.side == BUY else before.ask

@@ -1,4 +1,4 @@
-"""The market's rows are the exchange's orders, and a saturated market's stocks come and go."""
+"""A trading day has the orders of the exchange; in a saturated market, the popularity of stocks changes."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_popular_stocks_vary_strongly_within_minutes(seed: int) -> None:
         shares = np.array([market.popularity(t) for t in np.arange(0.0, 600.0, 5.0)])
         five = shares[:, shares.mean(axis=0).argsort()[-5:]].reshape(5, 24, 5)  # two minutes, times, stocks
         swings[block, bursts] = five.max(axis=1) / five.min(axis=1)
-        assert 0.01 < shares.max(axis=1).mean() < 0.1  # nobody takes it all
+        assert 0.01 < shares.max(axis=1).mean() < 0.1  # no stock dominates
     assert np.median(swings[30.0, 30.0]) > 1.5
     assert swings[30.0, 30.0].max() > 3
     # Bursts alone do it too, in a block in which nothing drifts.

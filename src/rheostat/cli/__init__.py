@@ -1,1 +1,1 @@
-"""The command line: one file per command."""
+"""The ``rheostat`` command line, one file per command."""

@@ -1,4 +1,4 @@
-"""``python -m rheostat.cli`` is ``rheostat``."""
+"""``python -m rheostat.cli``, the same as the command ``rheostat``."""
 
 from rheostat.cli.main import main
 

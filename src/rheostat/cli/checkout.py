@@ -1,4 +1,4 @@
-"""Commands whose code is not in the wheel: ``bench`` and ``reproduce`` run from a checkout of the project."""
+"""The commands ``bench`` and ``reproduce``, whose code is not in the wheel: they need a checkout of the repository."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import typer
 from rheostat.errors import SetupError
 
 COMMANDS = {
-    "bench": ("benchmarks.commands", "Rheostat beside Spark on the same work, measured in one run (in a checkout)."),
-    "reproduce": ("papers.commands", "Run a paper's evaluation again: tables, figures, claims (in a checkout)."),
+    "bench": ("benchmarks.commands", "Compare Rheostat with Spark on the same work, in one run (needs a checkout)."),
+    "reproduce": ("papers.commands", "Repeat a paper's evaluation: tables, figures, claims (needs a checkout)."),
 }
-"""Name of the command, the module that has it as ``app``, and one line of help."""
+"""Maps the name of a command to the module that defines it as ``app``, and to its line of help."""
 
 PASSED_ON: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""Settings of a command that passes all its arguments on."""
+"""Typer settings of a command that passes all its arguments on."""
 
 
 def command(module: str) -> Callable[[typer.Context], None]:
-    """A command that hands its arguments to the ``app`` of a module, which is loaded when the command runs."""
+    """Return a command that loads a module when it runs, and passes its arguments to the ``app`` of that module."""
 
     def run(context: typer.Context) -> None:
         load(module, context.command_path).app(context.args, prog_name=context.command_path)
@@ -32,14 +32,19 @@ def command(module: str) -> Callable[[typer.Context], None]:
 
 
 def load(module: str, needed_by: str) -> Any:
-    """A module of a checkout: the one this package is installed from, or else the one in the current folder."""
+    """Import a module from a checkout: the one that this package is installed from, or the current folder.
+
+    Args:
+        module: full name of the module, such as ``benchmarks.commands``.
+        needed_by: the command that needs it, for the error if there is no checkout.
+    """
     file = Path(*module.split(".")).with_suffix(".py")
     for root in (Path(__file__).parents[3], Path.cwd()):
-        # Any project may have a folder of that name; only ours has the package beside it.
+        # Other projects may have a folder of that name too; only a checkout of Rheostat has src/rheostat beside it.
         if (root / "src" / "rheostat" / "__init__.py").exists() and (root / file).exists():
             sys.path.insert(0, str(root))
             return importlib.import_module(module)
     raise SetupError(
-        f"{needed_by!r} needs the folder {file.parts[0]}/ of the project, which is not installed with the package: "
+        f"{needed_by!r} needs the folder {file.parts[0]}/ of the repository, which is not in the package: "
         "clone the repository and run the command there"
     )

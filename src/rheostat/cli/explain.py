@@ -1,4 +1,4 @@
-"""``rheostat explain``: how a topology would run."""
+"""``rheostat explain``: show how a topology would run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rheostat.cli.options import File, load_topology
 
 def explain(
     file: File,
-    mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid flowchart.")] = False,
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print a Mermaid flowchart instead of text.")] = False,
 ) -> None:
-    """Show how a topology would run: components, shuffles, how each window is derived."""
+    """Show how a topology would run: its components and shuffles, and how each window is computed."""
     from rheostat.spark.session import session  # noqa: PLC0415 - PySpark takes long to load
 
     spark = session("rheostat-explain")

@@ -1,4 +1,4 @@
-"""``rheostat inspect``: what a checkpoint holds, as tables."""
+"""``rheostat inspect``: show the contents of a checkpoint as tables."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from rich.table import Table
 
 from rheostat.cli.options import Json
 
+_LISTED = 8  # values that a cell lists
+
 
 def inspect(
-    checkpoint: Annotated[str, typer.Argument(help="A checkpoint's folder: a path or URI.")],
+    checkpoint: Annotated[str, typer.Argument(help="Folder of the checkpoint, as a path or URI.")],
     as_json: Json = False,
 ) -> None:
-    """Look into a checkpoint: epochs, routing, loads and sizes of shards, segments, who moved when and why."""
+    """Show the contents of a checkpoint: epochs, routing, load and size of shards, segments, and why shards moved."""
     from rheostat.state import inspection  # noqa: PLC0415 - Arrow and Polars take long to load
 
-    found = inspection.inspect(checkpoint)
+    report = inspection.inspect(checkpoint)
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(report))
     else:
-        show(found, Console())
+        show(report, Console())
 
 
-def show(found: dict[str, Any], console: Console) -> None:
-    """Print what ``state.inspection.inspect`` found."""
+def show(report: dict[str, Any], console: Console) -> None:
+    """Print the report of ``rheostat.state.inspection.inspect`` as tables."""
     console.print(
-        f"{found['checkpoint']}: epoch {found['epoch']}, {found['shards']} shards, format {found['format']}",
+        f"{report['checkpoint']}: epoch {report['epoch']}, {report['shards']} shards, format {report['format']}",
         highlight=False,
     )
     _print(console, "epochs", [
@@ -37,7 +39,7 @@ def show(found: dict[str, Any], console: Console) -> None:
         *(
             (e["epoch"], e["rows"], e["state_rows"], e["state_bytes"], e["segments"], e["written_bytes"], e["folded"],
              ", ".join(f"{name}: {n}" for name, n in e["slots"].items()))
-            for e in found["epochs"]
+            for e in report["epochs"]
         ),
     ])  # fmt: skip
     _print(console, "components", [
@@ -45,7 +47,7 @@ def show(found: dict[str, Any], console: Console) -> None:
         *(
             (name, c["slots"], _list(c["shards_per_slot"]), _list([round(s * 1000, 1) for s in c["seconds_per_slot"]]),
              c["imbalance"], _list([f"{b['shard']} ({b['seconds'] * 1000:.1f} ms)" for b in c["busiest_shards"][:3]]))
-            for name, c in found["components"].items()
+            for name, c in report["components"].items()
         ),
     ])  # fmt: skip
     _print(console, "tables", [
@@ -54,20 +56,21 @@ def show(found: dict[str, Any], console: Console) -> None:
             (name, t["rows"], t["bytes"], len(t["segments"]),
              ", ".join(f"{n} of rank {r}" for r, n in t["segments_by_rank"].items()), t["shard_bytes"]["mean"],
              f"{t['shard_bytes']['largest']:,} ({t['shard_bytes']['largest_shard']})")
-            for name, t in found["tables"].items()
+            for name, t in report["tables"].items()
         ),
     ])  # fmt: skip
-    _print(console, "changes of routing", [
-        ("epoch", "component", "what", "slots", "shards moved", "busiest / mean", "why"),
+    _print(console, "routing changes", [
+        ("epoch", "component", "change", "slots", "shards moved", "busiest / mean", "reason"),
         *(
             (c["epoch"], c["component"], c["kind"], f"{c['slots'][0]} to {c['slots'][1]}", c["moved"],
              f"{c['imbalance'][0]} to {c['imbalance'][1]}", "; ".join(filter(None, (c["reason"], c.get("hot")))))
-            for c in found["changes"]
+            for c in report["changes"]
         ),
     ])  # fmt: skip
 
 
 def _print(console: Console, title: str, rows: list[tuple[Any, ...]]) -> None:
+    """Print a table whose first row is the header; print nothing if there are no other rows."""
     header, *body = rows
     if not body:
         return
@@ -80,5 +83,6 @@ def _print(console: Console, title: str, rows: list[tuple[Any, ...]]) -> None:
 
 
 def _list(values: list[Any]) -> str:
-    shown = ", ".join(str(v) for v in values[:8])
-    return shown + (f", ... ({len(values)})" if len(values) > 8 else "")
+    """Return the first values, and the number of all of them if there are more."""
+    shown = ", ".join(str(v) for v in values[:_LISTED])
+    return shown + (f", ... ({len(values)})" if len(values) > _LISTED else "")

@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and how errors are shown."""
+"""The ``rheostat`` command: its subcommands, and how it prints errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     inspect: "rheostat inspect ckpt --json",
     simulate: "rheostat simulate scenarios/trading-day.toml --policy streamswitch --seconds 600",
 }
-"""The commands, each with an example that its help shows."""
+"""The commands, each with the example that its help shows."""
 
 for command, example in EXAMPLES.items():
     app.command(epilog=f"Example: {example}")(command)
@@ -36,11 +36,11 @@ for name, (module, text) in checkout.COMMANDS.items():
 
 
 def main() -> None:
-    """Run the command line; errors meant for users are one sentence, without a traceback."""
+    """Run the command line; print a ``RheostatError`` without a traceback and exit with 1."""
     try:
         app()
     except RheostatError as error:
-        # A file's name is left in one piece: it is there to be copied.
+        # No line breaks inside the message, so that file names can be copied.
         Console(stderr=True).print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(1)
 

@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and the topology in a user's file."""
+"""Arguments that several commands share, and loading a topology from a user's file."""
 
 from __future__ import annotations
 
@@ -14,17 +14,22 @@ if TYPE_CHECKING:
     from rheostat import Topology
 
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object and nothing else.")]
-File = Annotated[Path, typer.Argument(help="A Python file with topology(spark).", exists=True, dir_okay=False)]
+File = Annotated[Path, typer.Argument(help="A Python file that defines topology(spark).", exists=True, dir_okay=False)]
 
 
 def load_topology(file: Path, spark: Any) -> Topology:
-    """The topology that a file's ``topology(spark)`` returns."""
+    """Run a user's file and return what its function ``topology(spark)`` returns."""
     from rheostat import Topology  # noqa: PLC0415 - PySpark takes long to load
 
-    make = runpy.run_path(str(file)).get("topology")  # not imported, so its functions travel to workers by value
-    if not callable(make):
-        raise TopologyError(f"{file} defines no function topology(spark) that returns a rheostat.Topology")
-    made = make(spark)
-    if not isinstance(made, Topology):
-        raise TopologyError(f"topology(spark) in {file} returned {type(made).__name__}, not a rheostat.Topology")
-    return made
+    # The file is run, not imported: workers cannot import it, and functions of a file that was run are sent by value.
+    make_topology = runpy.run_path(str(file)).get("topology")
+    if not callable(make_topology):
+        raise TopologyError(
+            f"{file} defines no function topology(spark): add one that builds and returns a rheostat.Topology"
+        )
+    topology = make_topology(spark)
+    if not isinstance(topology, Topology):
+        raise TopologyError(
+            f"topology(spark) in {file} returned {type(topology).__name__}: return the rheostat.Topology"
+        )
+    return topology

@@ -1,4 +1,4 @@
-"""``rheostat run``: a topology from a file, until it ends or is interrupted."""
+"""``rheostat run``: run the topology in a file until it ends or is interrupted."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ if TYPE_CHECKING:
 
 def run(
     file: File,
-    checkpoint: Annotated[str, typer.Option(help="Folder for state and progress.")],
-    trigger: Annotated[str, typer.Option(help="How often an epoch begins, or 'available now'.")] = "0 seconds",
-    slots: Annotated[int | None, typer.Option(help="Tasks per component; as many as cores by default.")] = None,
+    checkpoint: Annotated[str, typer.Option(help="Folder for state and progress, as a path or URI.")],
+    trigger: Annotated[
+        str, typer.Option(help="Time between the starts of two epochs, or 'available now'.")
+    ] = "0 seconds",
+    slots: Annotated[int | None, typer.Option(help="Slots per component; the number of cores by default.")] = None,
     policy: Annotated[
-        str | None, typer.Option(help="Who moves shards between slots: static (the default) or balance.")
+        str | None, typer.Option(help="Policy that moves shards between slots: static (the default) or balance.")
     ] = None,
-    master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
+    master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[*]",
 ) -> None:
-    """Run a topology until it ends or is interrupted; started again, it goes on where it committed."""
+    """Run a topology until it ends or is interrupted; the next run continues after the last committed epoch."""
     from rheostat.spark.session import session  # noqa: PLC0415 - PySpark takes long to load
 
     console = Console(stderr=True)
@@ -40,7 +42,7 @@ def run(
 
 
 def show(progress: Progress, console: Console) -> None:
-    """Print what one epoch did."""
+    """Print the progress of one epoch."""
     results = ", ".join(f"{name} {count:,}" for name, count in progress.results.items()) or "no results"
     console.print(
         f"epoch {progress.epoch}: {progress.rows:,} rows in {progress.seconds:.2f} s; {results}", highlight=False

@@ -1,4 +1,4 @@
-"""``rheostat simulate``: the arguments; the simulator itself is loaded when the command runs."""
+"""``rheostat simulate``: check the arguments, then load the simulator and run a scenario."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from rheostat.elastic.policies import POLICIES
 
 
 def simulate(
-    scenario: Annotated[Path, typer.Argument(help="A TOML file; see scenarios/.", exists=True, dir_okay=False)],
-    policy: Annotated[str | None, typer.Option(help=f"Instead of the file's: {', '.join(POLICIES)}.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Simulate so many seconds.", min=0.1)] = None,
-    seed: Annotated[int | None, typer.Option(help="Everything random follows from it.", min=0)] = None,
-    plot: Annotated[Path | None, typer.Option(help="Where the figure goes: .svg or .png.")] = None,
+    scenario: Annotated[
+        Path, typer.Argument(help="A scenario as a TOML file; see scenarios/.", exists=True, dir_okay=False)
+    ],
+    policy: Annotated[
+        str | None, typer.Option(help=f"Use this policy instead of the file's: {', '.join(POLICIES)}.")
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="Seconds to simulate, instead of the file's.", min=0.1)] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the random numbers, instead of the file's.", min=0)] = None,
+    plot: Annotated[Path | None, typer.Option(help="File for the figure, .svg or .png.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Run a policy on a simulated cluster: any workload, any size."""
+    """Run a policy on a simulated cluster of any size, under any workload."""
     if plot is not None and plot.suffix not in (".svg", ".png"):
-        raise typer.BadParameter(f"{plot} ends in neither .svg nor .png", param_hint="--plot")
+        raise typer.BadParameter(f"{plot} must end in .svg or .png", param_hint="--plot")
     for package in ("numba", "matplotlib"):
         if not extras.installed(package):
             raise extras.missing(package, "'rheostat simulate'", "simulate")

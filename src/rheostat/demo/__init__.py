@@ -1,1 +1,1 @@
-"""The demonstration: a job people can watch, and the same job on plain Spark beside it."""
+"""``rheostat demo``: the lending job on Rheostat, shown live, and the same job on plain Spark for comparison."""

@@ -1,4 +1,4 @@
-"""``rheostat demo``: the lending job live for half a minute, then on plain Spark, then both in a table."""
+"""Run the lending job on Rheostat with a live display, then on plain Spark, and print a table that compares them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,22 @@ from rheostat.demo.figures import Figures, comparison, weighted_quantile
 from rheostat.demo.lending_job import WINDOWS, lending, loan_stream
 from rheostat.demo.native import run_native
 
-_START_UP = 20.0  # seconds the first epoch may take
+_START_UP_SECONDS = 20.0  # at most, until the first epoch is committed
+_REFRESH_SECONDS = 0.2  # between two updates of the display
 
 
 def run_demo(
     seconds: float, native_seconds: float, rows_per_second: int, speed: float, console: Console
 ) -> dict[str, Any]:
-    """Run both; the figures as plain values. ``native_seconds=0`` leaves plain Spark out."""
+    """Run the demo and return its figures as plain values.
+
+    Args:
+        seconds: how long to run Rheostat, after its first epoch.
+        native_seconds: how long to run plain Spark; 0 skips it.
+        rows_per_second: loan applications generated per second.
+        speed: seconds of event time per second of real time.
+        console: where to show the progress and the table.
+    """
     console.print("starting Spark ...")
     spark = rh.session("rheostat-demo")
     with tempfile.TemporaryDirectory(prefix="rheostat-demo-") as folder:
@@ -35,8 +44,8 @@ def run_demo(
             console.print()
             with Live(console=console, refresh_per_second=4) as live:
 
-                def tick(gone: float) -> None:
-                    live.update(_bar("the same job on Spark's own windows (ten queries)", gone, native_seconds))
+                def tick(elapsed: float) -> None:
+                    live.update(_bar("the same job on Spark's own windows (ten queries)", elapsed, native_seconds))
 
                 native = run_native(spark, rows_per_second, speed, native_seconds, scratch / "native", tick)
         spark.stop()
@@ -48,17 +57,18 @@ def run_demo(
 def _run_rheostat(
     spark: Any, rows_per_second: int, speed: float, seconds: float, scratch: Path, console: Console
 ) -> tuple[Figures, int]:
+    """Run the job for some seconds; return its figures and how many shuffles fusion avoids."""
     topology, results = lending(loan_stream(spark, rows_per_second, speed))
     for name, stream in results.items():
         stream.sink(rh.sinks.parquet(str(scratch / "out" / name)))
     query = topology.start(str(scratch / "checkpoint"))
-    query.await_epoch(0, timeout=_START_UP)  # Spark compiles, Python workers start: not what is to be shown
-    began, skipped = time.monotonic(), len(query.progress)
+    query.await_epoch(0, timeout=_START_UP_SECONDS)  # do not show Spark compiling and Python workers starting
+    start, skipped = time.monotonic(), len(query.progress)
     with Live(console=console, refresh_per_second=4) as live:
-        while (gone := time.monotonic() - began) < seconds and query.is_active:
-            live.update(_dashboard(query, gone, seconds))
-            time.sleep(0.2)
-    elapsed = time.monotonic() - began
+        while (elapsed := time.monotonic() - start) < seconds and query.is_active:
+            live.update(_dashboard(query, elapsed, seconds))
+            time.sleep(_REFRESH_SECONDS)
+    elapsed = time.monotonic() - start
     query.stop()
     if (error := query.exception()) is not None:
         raise error
@@ -68,7 +78,7 @@ def _run_rheostat(
 
 
 def _figures(progress: list[rh.Progress], elapsed: float, operators: int, shuffles: int) -> Figures:
-    steady = progress[len(progress) // 4 :]  # the first epochs still work off what came while Spark started
+    steady = progress[len(progress) // 4 :]  # the first epochs still process the rows that arrived while Spark started
     return Figures(
         rows=sum(p.rows for p in progress),
         seconds=elapsed,
@@ -83,10 +93,11 @@ def _figures(progress: list[rh.Progress], elapsed: float, operators: int, shuffl
 
 
 def _latency(progress: list[rh.Progress], name: str, q: float) -> float:
+    """Return a quantile over epochs of a quantile that each epoch measured, weighted by rows."""
     return weighted_quantile([(p.latency[name], float(p.rows)) for p in progress if p.latency], q)
 
 
-def _dashboard(query: rh.Query, gone: float, seconds: float) -> Group:
+def _dashboard(query: rh.Query, elapsed: float, seconds: float) -> Group:
     progress = query.progress
     table = Table.grid(padding=(0, 2))
     if progress:
@@ -103,12 +114,12 @@ def _dashboard(query: rh.Query, gone: float, seconds: float) -> Group:
         ]
         for name, value in lines:
             table.add_row(name, value)
-    return Group(_bar("lending on Rheostat: 5 operators, 5 windows, event time sped up", gone, seconds), table)
+    return Group(_bar("lending on Rheostat: 5 operators, 5 windows, event time sped up", elapsed, seconds), table)
 
 
-def _bar(title: str, gone: float, seconds: float) -> Table:
+def _bar(title: str, elapsed: float, seconds: float) -> Table:
     grid = Table.grid(padding=(0, 2))
-    grid.add_row(title, ProgressBar(total=seconds, completed=min(gone, seconds), width=30), f"{gone:.0f} s")
+    grid.add_row(title, ProgressBar(total=seconds, completed=min(elapsed, seconds), width=30), f"{elapsed:.0f} s")
     return grid
 
 

@@ -1,4 +1,4 @@
-"""What a run of the demonstration measured, and the table that shows two of them side by side."""
+"""The figures of one run of the demo, and the table that compares two runs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Figures:
-    """What one run measured.
+    """The figures of one run.
 
     Attributes:
-        rows: rows that have gone through everything.
-        seconds: how long it ran.
-        epochs: how many epochs it ran, over all queries.
-        windows: window results written.
-        p50: median latency in seconds, from the moment a row is made until its effect is committed.
-        p99: the latency that 1 % of the rows exceed, in seconds.
+        rows: rows that all operators have processed.
+        seconds: duration of the run.
+        epochs: number of epochs, over all queries.
+        windows: number of window results written.
+        p50: median latency in seconds, from the creation of a row to the commit of its epoch.
+        p99: 99th percentile of the same latency, in seconds.
         state_bytes: size of the state at the end.
-        windows_per_row: in how many windows a row counts, over all operators.
-        shuffles: exchanges per epoch.
+        windows_per_row: number of windows that a row belongs to, over all operators.
+        shuffles: number of shuffles per epoch.
     """
 
     rows: int
@@ -36,15 +36,20 @@ class Figures:
 
     @property
     def rows_per_s(self) -> float:
+        """Rows per second over the whole run."""
         return self.rows / self.seconds if self.seconds else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return the figures as plain values, for JSON."""
         return {**asdict(self), "rows_per_s": round(self.rows_per_s)}
 
 
 def weighted_quantile(points: list[tuple[float, float]], q: float) -> float:
-    """The value below which a share ``q`` of the weight lies; 0 without points.
+    """Return the smallest value such that values up to it have a share ``q`` of the weight; 0 if there are no points.
+
+    Args:
+        points: pairs of value and weight.
+        q: share of the total weight, from 0 to 1.
 
     >>> weighted_quantile([(1.0, 9.0), (5.0, 1.0)], 0.5)
     1.0
@@ -59,7 +64,13 @@ def weighted_quantile(points: list[tuple[float, float]], q: float) -> float:
 
 
 def comparison(rheostat: Figures, native: Figures | None, shuffles_avoided: int) -> Table:
-    """The closing table."""
+    """Return the table that compares the two runs.
+
+    Args:
+        rheostat: the run on Rheostat.
+        native: the run on plain Spark; None leaves out its column.
+        shuffles_avoided: shuffles per epoch that fusion avoids on Rheostat.
+    """
     table = Table(title="lending: five operators, five windows")
     table.add_column("")
     table.add_column("Rheostat", justify="right")

@@ -1,8 +1,8 @@
-"""Peer-to-peer lending: the motivating job of Enorm (section 2), as ``rheostat demo`` runs it.
+"""The peer-to-peer lending job of ``rheostat demo``: the motivating example of Enorm (section 2).
 
-Five operators: the interest rate of every loan (op1); per area, interest against annual income (op2) and the approval
-rate (op3); over all areas, the average interest (op4) and the approval rate (op5). The last four over 10 minutes,
-30 minutes, 1 hour, 6 hours and 24 hours each.
+It has five operators: the interest rate of every loan (op1); per area, mean interest and income (op2) and the approval
+rate (op3); over all areas, mean interest (op4) and the approval rate (op5). Operators 2 to 5 have windows of
+10 minutes, 30 minutes, 1 hour, 6 hours and 24 hours.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WINDOWS = rh.tumbling("10 minutes", "30 minutes", "1 hour", "6 hours", "24 hours
 
 
 def lending(loans: DataFrame) -> tuple[rh.Topology, dict[str, rh.Stream]]:
-    """The topology and its four result streams, still without sinks."""
+    """Return the topology and its four result streams by name, without sinks."""
     t = rh.Topology("lending")
     source = t.source(loans, event_time="date", slack="10 seconds", arrival_time="arrived", name="loans")
     rated = source.map(
@@ -41,6 +41,6 @@ def lending(loans: DataFrame) -> tuple[rh.Topology, dict[str, rh.Stream]]:
 
 
 def loan_stream(spark: SparkSession, rows_per_second: int, speed: float) -> DataFrame:
-    """Loan applications out of Spark's rate source, event time sped up."""
+    """Return a stream of loan applications, made from Spark's rate source, with event time sped up."""
     rate = spark.readStream.format("rate").option("rowsPerSecond", rows_per_second).load()
     return rate.selectExpr(*columns(rows_per_second, speed))

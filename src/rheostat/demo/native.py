@@ -1,4 +1,4 @@
-"""The lending job as a user of plain Spark would write it: one streaming query per set of keys and size of window."""
+"""The lending job as a user of plain Spark would write it: one streaming query per grouping and window size."""
 
 from __future__ import annotations
 
@@ -16,29 +16,37 @@ from rheostat.demo.lending_job import WINDOWS, loan_stream
 from rheostat.durations import label
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_KEYS = ("area, ", "")
-_OPERATORS = 2
-"""Aggregates of the job that each of the queries computes at once; four in all, as on Rheostat."""
+_KEYS = ("area, ", "")  # the two groupings, as they begin a list of columns in SQL
+_OPERATORS = 2  # operators of the job that one query computes together: interest and approval
 
 
 def run_native(
     spark: Any, rows_per_second: int, speed: float, seconds: float, scratch: Path, tick: Callable[[float], None]
 ) -> Figures:
-    """Run the queries for a while; ``tick`` is called with the seconds gone."""
+    """Run all queries at once for some seconds and return their figures.
+
+    Args:
+        spark: a session; its state store and shuffle partitions are changed.
+        rows_per_second: loan applications generated per second.
+        speed: seconds of event time per second of real time.
+        seconds: how long to run.
+        scratch: folder for results and checkpoints.
+        tick: called several times per second with the seconds elapsed.
+    """
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", _ROCKSDB)
     spark.conf.set("spark.sql.shuffle.partitions", "2")
-    began = time.monotonic()
+    start = time.monotonic()
     queries = [
         _start(spark, rows_per_second, speed, keys, label(window.size), scratch / f"{i}-{label(window.size)}")
         for i, keys in enumerate(_KEYS)
         for window in WINDOWS
     ]
-    while (gone := time.monotonic() - began) < seconds:
-        tick(gone)
+    while (elapsed := time.monotonic() - start) < seconds:
+        tick(elapsed)
         time.sleep(0.2)
     progress = [list(q.recentProgress) for q in queries]
-    elapsed = time.monotonic() - began
-    spark.sparkContext.setLogLevel("OFF")  # a query that is stopped in the middle of a batch complains at length
+    elapsed = time.monotonic() - start
+    spark.sparkContext.setLogLevel("OFF")  # a query that is stopped within a batch logs long errors
     for query in queries:
         query.stop()
     return _figures(progress, elapsed, scratch)
@@ -47,12 +55,12 @@ def run_native(
 def _start(spark: Any, rows_per_second: int, speed: float, keys: str, size: str, folder: Path) -> Any:
     view = f"loans_{folder.name.replace('-', '_').replace(' ', '_')}"
     loan_stream(spark, rows_per_second, speed).withWatermark("date", "10 seconds").createOrReplaceTempView(view)
-    counted = spark.sql(
+    aggregated = spark.sql(
         f"SELECT window(date, '{size}') AS w, {keys} count(*) AS loans, avg((return / amount - 1) * 12 / lendingTime) "
         f"AS rate, avg(income) AS income, avg(int(approval)) AS approval FROM {view} "
         f"GROUP BY {keys} window(date, '{size}')"
     )
-    writer = counted.writeStream.outputMode("append").format("parquet").option("path", str(folder / "out"))
+    writer = aggregated.writeStream.outputMode("append").format("parquet").option("path", str(folder / "out"))
     return writer.option("checkpointLocation", str(folder / "checkpoint")).start()
 
 
@@ -67,7 +75,7 @@ def _figures(progress: list[list[Any]], elapsed: float, scratch: Path) -> Figure
     )
     emitted = sum(_rows_in(f) for f in scratch.glob("*/out/*.parquet"))
     return Figures(
-        rows=min(rows),  # a row is through when every window has it
+        rows=min(rows),  # a row is done when every query has processed it
         seconds=elapsed,
         epochs=sum(len(query) for query in progress),
         windows=emitted,
@@ -80,7 +88,7 @@ def _figures(progress: list[list[Any]], elapsed: float, scratch: Path) -> Figure
 
 
 def _rows_in(file: Path) -> int:
-    """Rows of a result file. One that a stopped query was still writing may be cut short, or gone a moment later."""
+    """Return the number of rows in a result file; 0 for a file that a stopped query left incomplete or is deleting."""
     try:
         return int(pq.read_metadata(file).num_rows)
     except (OSError, pa.ArrowInvalid):
@@ -88,10 +96,11 @@ def _rows_in(file: Path) -> int:
 
 
 def _latencies(query: list[Any]) -> list[tuple[float, float]]:
-    """Commit time minus the time a row was made, with weights.
+    """Return latencies (commit time minus creation time) of the rows of a query, each with the rows it stands for.
 
-    The rate source counts whole seconds from its first start; a batch holds the seconds from its start offset to its
-    end offset, and begins no earlier than its end.
+    Offsets of the rate source are whole seconds since it started. A batch holds the rows from its start offset to its
+    end offset, and starts after the end offset. So the earliest possible start of the source, over all batches, is
+    taken as its start. Each batch gives ten latencies, spread evenly over its rows.
     """
     batches = [
         (
@@ -106,10 +115,10 @@ def _latencies(query: list[Any]) -> list[tuple[float, float]]:
     ]
     if not batches:
         return []
-    origin = min(began - last for began, _, _, last, _ in batches)
+    origin = min(start - last for start, _, _, last, _ in batches)
     points = []
-    for began, took, first, last, rows in batches:
-        for share in range(10):
-            made = origin + first + (last - first) * (share + 0.5) / 10
-            points.append((began + took - made, rows / 10))
+    for start, duration, first, last, rows in batches:
+        for part in range(10):
+            created = origin + first + (last - first) * (part + 0.5) / 10
+            points.append((start + duration - created, rows / 10))
     return points

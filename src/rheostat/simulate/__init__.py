@@ -1,13 +1,13 @@
-"""The same policies without Spark: engines that run them on simulated clusters of any size.
+"""The simulator: runs policies on simulated clusters of any size, without Spark.
 
 ==============  ======================================================================================================
 ``job``         what is simulated: operators, nodes, network, costs of changes
-``simulation``  a policy on an engine: observe, decide, apply
-``epochs``      the micro-batch engine: what Spark does, with rows counted by shard
-``continuous``  the continuous engine: what the papers ran on, row by row
-``success``     how often a latency bound was kept
-``trace``       what a run saw, interval by interval
-``scenario``    all of it from a TOML file
+``simulation``  runs a policy on an engine: observe, decide, apply
+``epochs``      the micro-batch engine: simulates Spark's epochs, with rows counted by shard
+``continuous``  the continuous engine: simulates the engines of the papers, row by row
+``success``     measures how often a latency bound was met
+``trace``       the result of a run: values of every interval, and all decisions
+``scenario``    builds a simulation from a TOML file
 ``report``      what ``rheostat simulate`` prints and draws
 ==============  ======================================================================================================
 """

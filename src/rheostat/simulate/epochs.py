@@ -1,9 +1,9 @@
-"""The micro-batch engine: what Spark does, epoch by epoch, with rows counted by shard instead of followed one by one.
+"""The micro-batch engine: simulates Spark's epochs. It counts rows by shard instead of simulating single rows.
 
-Epochs follow each other without a gap. An epoch takes the rows that arrived while the one before it ran; it costs a
-fixed time, then every operator's stage, one after the other, each as long as its busiest node. Shards change hands
-between epochs, and all that costs is sending their state. With one core per slot and steady load this is the law
-``D = o / (1 - rho)``.
+Epochs follow each other without a gap. An epoch processes the rows that arrived during the previous one. It takes a
+fixed time, plus the stages of all operators, one after the other, each as long as its busiest slot or node. Shards move
+between epochs, which costs only the time to send their state. With one core per slot and a steady load, the duration
+of an epoch is ``D = o / (1 - rho)``, for an overhead ``o`` and a utilisation ``rho``.
 """
 
 from __future__ import annotations
@@ -19,31 +19,32 @@ from rheostat.errors import ConfigurationError
 from rheostat.simulate.continuous.engine import Interval
 from rheostat.simulate.continuous.kernel import bin_of
 from rheostat.simulate.continuous.records import BINS
-from rheostat.simulate.job import Cluster, Job, Operator
+from rheostat.simulate.job import Cluster, Job, Operator, check_inputs
 from rheostat.workloads.arrivals import Workload
 
 EPOCH_SECONDS = 0.25
-"""What an epoch costs without any row: measured on local Spark, with a shuffle."""
+"""Seconds of an epoch without rows: measured on local Spark, with a shuffle."""
 
 TASK_SECONDS = 0.02
-"""What a task costs without any row: measured on local Spark, a Python task."""
+"""Seconds of a Python task without rows: measured on local Spark."""
 
 
 @dataclass
 class Epochs:
-    """A running simulation of epochs: ``step`` takes one, ``apply`` changes the plan of the next.
+    """A running simulation of epochs: ``step`` simulates one epoch, ``apply`` changes the plan of the next.
 
     Attributes:
-        job: operators and how rows go between them.
+        job: the operators.
         cluster: nodes and their network.
-        workload: where rows come from.
-        plan: where the next epoch runs.
-        seed: everything random follows from it.
-        overhead: seconds that every epoch costs.
-        task: seconds of a core that every slot costs in every epoch.
-        trigger: an epoch begins at the earliest so many seconds after the one before it.
+        workload: the rows that arrive.
+        plan: the plan of the next epoch.
+        seed: seed of all random numbers.
+        overhead: seconds that every epoch takes, besides its stages.
+        task: seconds of a core that every slot takes in every epoch, besides its rows.
+        trigger: least seconds between the starts of two epochs.
         time: seconds simulated so far.
         epoch: epochs simulated so far.
+        switches: for each change that moved state to another node, the seconds that sending it took.
 
     >>> from rheostat.elastic.model.plan import OperatorPlan
     >>> from rheostat.workloads.arrivals import Constant
@@ -67,87 +68,85 @@ class Epochs:
     epoch: int = 0
 
     def __post_init__(self) -> None:
-        if self.job.operators[0].shards != self.workload.shards:
-            raise ConfigurationError(
-                f"operator {self.job.operators[0].name!r} has {self.job.operators[0].shards} shards, but the workload "
-                f"has {self.workload.shards}: they have to be the same"
-            )
+        check_inputs(self.job, self.cluster, self.workload, self.plan)
         if not (self.overhead >= 0 and self.task >= 0 and self.overhead + self.trigger + self.task > 0):
-            raise ConfigurationError(f"overhead={self.overhead}, task={self.task}: an epoch takes some time")
-        if set(self.plan.operators) != {o.name for o in self.job.operators}:
-            raise ConfigurationError(f"the plan has operators {sorted(self.plan.operators)}, not those of the job")
-        for operator in self.job.operators:
-            self.plan.operators[operator.name].check(operator.shards, self.cluster.nodes)
+            raise ConfigurationError(
+                f"overhead={self.overhead}, task={self.task}: neither may be negative, and an epoch must take some time"
+            )
         self._random = np.random.default_rng(self.seed)
-        self._taken = 0.0  # rows that arrived before this time have been taken
-        self._waiting = {o.name: np.zeros(o.shards) for o in self.job.operators}  # rows that arrived since
-        self._counts = {o.name: np.zeros(o.shards) for o in self.job.operators}
+        self._taken = 0.0  # rows that arrived before this time are in an earlier epoch
+        self._waiting = {o.name: np.zeros(o.shards) for o in self.job.operators}  # rows that arrived later
+        self._completed = {o.name: np.zeros(o.shards) for o in self.job.operators}  # rows since the start
         self._cores = np.full(self.cluster.nodes, self.cluster.cores, dtype=np.int64)
-        self._speeds = np.ones(self.cluster.nodes)
-        self._speeds[: len(self.cluster.speeds)] = self.cluster.speeds
-        self._sent, self._transfer, self._moved = 0.0, 0.0, 0
+        self._speeds = self.cluster.node_speeds()
+        self._migrated_bytes = 0.0  # since the last epoch
+        self._transfer_seconds = 0.0  # of the state that moves before the next epoch
+        self._moves = 0  # shards that moved since the start
         self.switches: list[float] = []
 
     @property
     def observed(self) -> Plan:
-        """Where the next epoch runs."""
+        """The plan of the next epoch."""
         return self.plan
 
     def step(self) -> Interval:
-        """One epoch, and the time until it began."""
+        """Simulate the time until an epoch begins, and the epoch."""
         before = self.time
         begin = max(before, self._taken + self.trigger)
         span = begin - self._taken
-        late = self._arrived(before, begin)
-        rows = {name: waiting + late[name] for name, waiting in self._waiting.items()}
-        seconds, useful = self.overhead + self._transfer, {}
+        last = self._draw_arrivals(before, begin)
+        rows = {name: waiting + last[name] for name, waiting in self._waiting.items()}
+        seconds, useful = self.overhead + self._transfer_seconds, {}
         for operator in self.job.operators:
-            useful[operator.name], stage = self._stage(operator, rows[operator.name])
+            useful[operator.name], stage = self._run_stage(operator, rows[operator.name])
             seconds += stage
         self._taken, self.time, self.epoch = begin, begin + seconds, self.epoch + 1
-        self._transfer = 0.0
-        self._waiting = self._arrived(begin, self.time)
+        self._transfer_seconds = 0.0
+        self._waiting = self._draw_arrivals(begin, self.time)
         first = self.job.operators[0].name
-        offered = float(late[first].sum() + self._waiting[first].sum())
-        # A row waits half the time in which rows of its epoch arrive, and then for the whole epoch.
+        offered = float(last[first].sum() + self._waiting[first].sum())
+        # On average, a row waits for half the time in which the rows of its epoch arrive, and then for the epoch.
         return self._interval(rows, useful, offered, self.time - before, span / 2 + seconds)
 
     def apply(self, plan: Plan) -> None:
-        """The plan of the next epoch; state that changes its node is sent before that."""
+        """Set the plan of the next epoch; state that moves to another node is sent before that epoch."""
         for name, wanted in plan.operators.items():
             old = self.plan.operators[name]
             operator = next(o for o in self.job.operators if o.name == name)
             wanted.check(operator.shards, self.cluster.nodes)
             before, after = old.nodes[old.routing], wanted.nodes[wanted.routing]
-            moved = before != after
-            self._moved += int((old.routing != wanted.routing).sum())
-            if moved.any():
-                out = np.bincount(before[moved], minlength=self.cluster.nodes)
-                into = np.bincount(after[moved], minlength=self.cluster.nodes)
-                busiest = max(int(out.max()), int(into.max()))
-                self._sent += operator.state_bytes * float(moved.sum())
+            far = before != after  # shards that move to another node
+            self._moves += int((old.routing != wanted.routing).sum())
+            if far.any():
+                shards_out = np.bincount(before[far], minlength=self.cluster.nodes)
+                shards_in = np.bincount(after[far], minlength=self.cluster.nodes)
+                busiest = max(int(shards_out.max()), int(shards_in.max()))
+                self._migrated_bytes += operator.state_bytes * float(far.sum())
                 seconds = busiest * operator.state_bytes / self.cluster.bandwidth
-                self._transfer += seconds
+                self._transfer_seconds += seconds
                 self.switches.append(seconds)
         self.plan = Plan({**self.plan.operators, **plan.operators}, plan.nodes)
 
     def moved(self) -> dict[str, float]:
-        """How many shards ever changed their slot."""
-        return {"moves": float(self._moved)}
+        """Return ``moves``, the number of shards that have moved to another slot so far."""
+        return {"moves": float(self._moves)}
 
-    def _arrived(self, begin: float, end: float) -> dict[str, Floats]:
-        """Rows of the workload in some time, and what they become in every operator: stages of one epoch take them."""
+    def _draw_arrivals(self, begin: float, end: float) -> dict[str, Floats]:
+        """Draw the rows that arrive in a span of time; return the rows that each operator gets from them, by shard."""
         first, *others = self.job.operators
         if end <= begin:
             return {o.name: np.zeros(o.shards) for o in self.job.operators}
         drawn = self._random.poisson(self.workload.rates(begin, end) * (end - begin)).astype(np.float64)
         rows = {first.name: drawn}
         for operator in others:
-            rows[operator.name] = self._received(operator, rows)
+            rows[operator.name] = self._draw_inputs(operator, rows)
         return rows
 
-    def _received(self, operator: Operator, rows: dict[str, Floats]) -> Floats:
-        """Rows that come from other operators, in the proportions of the weights, or shard by shard."""
+    def _draw_inputs(self, operator: Operator, rows: dict[str, Floats]) -> Floats:
+        """Draw the rows, by shard, that an operator gets from upstream operators with these rows.
+
+        They are spread by the operator's weights; without weights, a row keeps the number of its shard.
+        """
         total = np.zeros(operator.shards)
         for name in operator.inputs:
             sender = next(o for o in self.job.operators if o.name == name)
@@ -158,43 +157,51 @@ class Epochs:
                 total += np.bincount(np.arange(len(sent)) % operator.shards, weights=sent, minlength=operator.shards)
         return total
 
-    def _stage(self, operator: Operator, rows: Floats) -> tuple[Floats, float]:
-        """Busy seconds of every slot, and how long the stage lasts: its busiest slot, or its busiest node's cores."""
+    def _run_stage(self, operator: Operator, rows: Floats) -> tuple[Floats, float]:
+        """Return the busy seconds of every slot, and the seconds of the stage: of its busiest slot or node."""
         plan = self.plan.operators[operator.name]
         count = len(plan.nodes)
         used = plan.nodes >= 0
         speed = np.where(used, self._speeds[np.clip(plan.nodes, 0, None)], 1.0)
         busy = np.bincount(plan.routing, weights=rows, minlength=count) * operator.cost / speed
-        whole = np.where(used, busy + self.task, 0.0)
-        by_node = np.bincount(plan.nodes[used], weights=whole[used], minlength=self.cluster.nodes) / self.cluster.cores
-        return busy, float(max(whole.max(initial=0.0), by_node.max(initial=0.0)))
+        by_slot = np.where(used, busy + self.task, 0.0)
+        by_node = np.bincount(plan.nodes[used], weights=by_slot[used], minlength=self.cluster.nodes)
+        return busy, float(max(by_slot.max(initial=0.0), (by_node / self.cluster.cores).max(initial=0.0)))
 
     def _interval(
         self, rows: dict[str, Floats], useful: dict[str, Floats], offered: float, seconds: float, latency: float
     ) -> Interval:
-        """What was observed between the ends of two epochs; counters and seconds both cover that time."""
+        """Return what happened between the ends of two epochs.
+
+        Args:
+            rows: rows that the epoch completed, by operator and shard.
+            useful: busy seconds, by operator and slot.
+            offered: rows of the workload that arrived between the ends of the two epochs.
+            seconds: time between the ends of the two epochs.
+            latency: mean latency of the rows, in seconds.
+        """
         observed, done, waited = {}, {}, {}
         bins = np.zeros((len(self.job.operators), BINS), dtype=np.int64)
         sends = {name for operator in self.job.operators for name in operator.inputs}
         for place, operator in enumerate(self.job.operators):
             name, counts = operator.name, rows[operator.name]
-            self._counts[name] = self._counts[name] + counts
+            self._completed[name] = self._completed[name] + counts
             done[name], waited[name] = counts.astype(np.int64), counts * latency
             bins[place, bin_of(latency)] = int(counts.sum())
-            size = operator.row_bytes + operator.out_bytes * operator.selectivity * (name in sends)
+            row_traffic = operator.row_bytes + operator.out_bytes * operator.selectivity * (name in sends)
             observed[name] = OperatorObservation(
                 plan=self.plan.operators[name],
-                arrived=self._counts[name] + self._waiting[name],
-                completed=self._counts[name],
+                arrived=self._completed[name] + self._waiting[name],
+                completed=self._completed[name],
                 useful=useful[name],
                 latency=np.where(counts > 0, latency, np.nan),
-                traffic=counts * (size / seconds),
+                traffic=counts * (row_traffic / seconds),
                 state=np.full(operator.shards, operator.state_bytes),
                 coming=self._waiting[name],
             )
-        taken = int(rows[self.job.operators[0].name].sum())
-        ends = sum(float(rows[o.name].sum()) for o in self.job.operators if o.name not in sends)
-        sent, self._sent = self._sent, 0.0
+        admitted = int(rows[self.job.operators[0].name].sum())
+        end_rows = sum(float(rows[o.name].sum()) for o in self.job.operators if o.name not in sends)
+        migrated, self._migrated_bytes = self._migrated_bytes, 0.0
         rate = offered / seconds
         observation = Observation(
             time=self.time,
@@ -205,4 +212,16 @@ class Epochs:
             wanted=rate,
             epoch=self.epoch,
         )
-        return Interval(observation, int(offered), taken, done, waited, bins, int(ends), ends * latency, 0.0, sent, 0.0)
+        return Interval(
+            observation=observation,
+            offered=int(offered),
+            admitted=admitted,
+            done=done,
+            waited=waited,
+            bins=bins,
+            end_rows=int(end_rows),
+            end_waited=end_rows * latency,
+            remote=0.0,
+            migrated=migrated,
+            switching=0.0,
+        )

@@ -1,4 +1,4 @@
-"""Runs a policy on an engine: observe, decide, apply, interval after interval."""
+"""Run a policy on a simulated engine: observe, decide, apply, in every interval."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from rheostat.elastic.model.policy import Policy
 from rheostat.errors import ConfigurationError
 from rheostat.simulate.continuous.engine import Interval
 from rheostat.simulate.continuous.records import BINS
-from rheostat.simulate.job import Cluster, Job
+from rheostat.simulate.job import ROUNDING, Cluster, Job
 from rheostat.simulate.success import Success
 from rheostat.simulate.trace import Trace, TracedDecision, quantile
 
 
 class SimulationEngine(Protocol):
-    """What a policy can be run on: ``Continuous`` or ``Epochs``.
+    """An engine that policies can run on: ``Continuous`` or ``Epochs``.
 
     Attributes:
-        job: what it runs.
-        cluster: what it runs on.
+        job: the operators.
+        cluster: nodes and their network.
         time: seconds simulated so far.
-        switches: seconds that each change stopped its slots.
+        switches: seconds that slots were stopped or state was sent, one value per change; see the engines.
     """
 
     job: Job
@@ -39,27 +39,27 @@ class SimulationEngine(Protocol):
 
     @property
     def observed(self) -> Plan:
-        """Where everything runs."""
+        """Where operators run now."""
 
     def step(self) -> Interval:
-        """One interval or epoch."""
+        """Simulate one interval or epoch."""
 
     def apply(self, plan: Plan) -> None:
-        """Begin to make a plan real."""
+        """Start to change to a plan."""
 
     def moved(self) -> dict[str, float]:
-        """What moving shards has taken so far."""
+        """Return how many shards have moved so far, and what that took; see the engines."""
 
 
 @dataclass(frozen=True)
 class LatencyBound:
-    """A latency bound (L, T) that success is measured by.
+    """A latency bound (L, T), as in StreamSwitch: the mean latency over a window of T seconds must be at most L.
 
     Attributes:
-        seconds: mean latency that is allowed: L.
-        window: seconds over which it is taken: T.
-        operators: bounds of single operators, if they differ.
-        end_to_end: bound of the whole job, if there is one.
+        seconds: the largest mean latency of an operator, in seconds (L).
+        window: length of the window in seconds (T).
+        operators: bounds of operators that have another one than ``seconds``, by name.
+        end_to_end: the largest mean latency of the whole job, in seconds; None if it has no bound.
     """
 
     seconds: float = 1.0
@@ -68,25 +68,24 @@ class LatencyBound:
     end_to_end: float | None = None
 
     def __post_init__(self) -> None:
-        whole = {} if self.end_to_end is None else {"end_to_end": self.end_to_end}
-        given = {"seconds": self.seconds, "window": self.window, **whole, **self.operators}
-        for name, value in given.items():
+        values = {"seconds": self.seconds, "window": self.window, **self.operators}
+        if self.end_to_end is not None:
+            values["end_to_end"] = self.end_to_end
+        for name, value in values.items():
             if not 0 < value < np.inf:
-                raise ConfigurationError(
-                    f"{name} = {value}: a bound and its window are a finite number of seconds above 0"
-                )
+                raise ConfigurationError(f"{name} = {value}: write a finite number of seconds above 0")
 
 
 @dataclass
 class Simulation:
-    """A policy and an engine that it decides for.
+    """A policy that decides for a simulated engine.
 
     Attributes:
-        engine: what is simulated.
-        policy: who decides.
-        every: intervals between two decisions.
-        bound: what success is measured by; nothing is measured without one.
-        warm_up: seconds that do not count for success.
+        engine: the engine.
+        policy: the policy.
+        every: number of intervals from one decision of the policy to the next.
+        bound: the latency bound that success is measured by; None to measure no success.
+        warm_up: seconds at the start that do not count for success and latency quantiles.
 
     >>> from rheostat.elastic.model.plan import OperatorPlan
     >>> from rheostat.elastic.policies import StreamSwitch
@@ -108,98 +107,114 @@ class Simulation:
 
     def __post_init__(self) -> None:
         if self.every < 1:
-            raise ConfigurationError(
-                f"every = {self.every}: a policy is asked every interval, or every second, third, ..."
-            )
+            raise ConfigurationError(f"every = {self.every}: write a whole number of intervals, 1 or more")
 
     def run(self, seconds: float, watch: Callable[[Interval], None] = lambda _: None) -> Trace:
-        """Simulate so many seconds; ``watch`` sees every interval."""
+        """Simulate and return the trace.
+
+        Args:
+            seconds: simulate until this time.
+            watch: called with every interval.
+        """
         engine, log = self.engine, _Log(self.engine, self.bound)
         control = Control.start(self.policy, engine.observed)
-        seen: list[Observation] = []
-        while engine.time < seconds - 1e-9:
+        observations: list[Observation] = []
+        while engine.time < seconds - ROUNDING:
             before = engine.time
             interval = engine.step()
             watch(interval)
-            log.add(interval, engine.time - before, counts=engine.time > self.warm_up + 1e-9)
-            seen.append(interval.observation)
-            if len(seen) == self.every:
-                control = self._decided(control, combined(seen), log)
-                seen = []
+            log.add(interval, engine.time - before, counts=engine.time > self.warm_up + ROUNDING)
+            observations.append(interval.observation)
+            if len(observations) == self.every:
+                control = self._decide(control, combine(observations), log)
+                observations = []
         return log.trace(self.policy.name)
 
-    def _decided(self, control: Control, seen: Observation, log: _Log) -> Control:
+    def _decide(self, control: Control, observation: Observation, log: _Log) -> Control:
+        """Let the policy decide, log its decisions, and apply them to the engine."""
         before = self.engine.observed
         begin = time.perf_counter()
-        result = turn(control, seen, before)
-        log.thought.append(time.perf_counter() - begin)
+        result = turn(control, observation, before)
+        log.decision_seconds.append(time.perf_counter() - begin)
         for revision in result.accepted:
             old, new = before.operators[revision.operator], revision.plan
-            moved = int((old.routing != new.routing).sum())
             log.decisions.append(
                 TracedDecision(
-                    self.engine.time,
-                    revision.operator,
-                    str(revision.action),
-                    (old.slots, new.slots),
-                    moved,
-                    revision.reasons,
+                    time=self.engine.time,
+                    operator=revision.operator,
+                    action=str(revision.action),
+                    slots=(old.slots, new.slots),
+                    moved=int((old.routing != new.routing).sum()),
+                    reasons=revision.reasons,
                 )
             )
         return carry_out(result, self.engine, self.engine.time)
 
 
-def combined(seen: Sequence[Observation]) -> Observation:
-    """Several observations, one after the other, as one: counters of the last, times of all."""
-    last = seen[-1]
-    if len(seen) == 1:
+def combine(observations: Sequence[Observation]) -> Observation:
+    """Combine successive observations into one: totals and means over all of them, the rest from the last one."""
+    last = observations[-1]
+    if len(observations) == 1:
         return last
-    seconds = sum(o.seconds for o in seen)
+    seconds = sum(o.seconds for o in observations)
     operators = {}
-    for name, part in last.operators.items():
-        parts = [o.operators[name] for o in seen]
-        useful = np.zeros(max(len(p.useful) for p in parts))
-        for p in parts:
-            useful[: len(p.useful)] += p.useful
-        work = sum((p.work for p in parts), np.zeros(len(part.work)))
-        traffic = sum((o.operators[name].traffic * o.seconds for o in seen), np.zeros(len(part.traffic))) / seconds
-        operators[name] = replace(part, useful=useful, traffic=traffic, work=work)
-    external = sum(o.external * o.seconds for o in seen) / seconds
-    wanted = sum(o.wanted * o.seconds for o in seen) / seconds
+    for name, final in last.operators.items():
+        parts = [o.operators[name] for o in observations]
+        useful = np.zeros(max(len(part.useful) for part in parts))
+        for part in parts:
+            useful[: len(part.useful)] += part.useful
+        work = sum((part.work for part in parts), np.zeros(len(final.work)))
+        traffic = np.zeros(len(final.traffic))
+        for observation, part in zip(observations, parts, strict=True):
+            traffic = traffic + part.traffic * observation.seconds
+        operators[name] = replace(final, useful=useful, traffic=traffic / seconds, work=work)
+    external = sum(o.external * o.seconds for o in observations) / seconds
+    wanted = sum(o.wanted * o.seconds for o in observations) / seconds
     return replace(last, seconds=seconds, operators=operators, external=external, wanted=wanted)
 
 
 class _Log:
-    """What a run has seen so far."""
+    """Collects what a run did, and makes a trace of it.
+
+    Attributes:
+        decisions: all decisions so far.
+        decision_seconds: real seconds that the policy took, one value per turn.
+    """
 
     def __init__(self, engine: SimulationEngine, bound: LatencyBound | None) -> None:
         self._engine, self._bound = engine, bound
         self._names = [o.name for o in engine.job.operators]
         self._shards = {o.name: o.shards for o in engine.job.operators}
-        self._lines: list[tuple[float, ...]] = []
+        self._lines: list[tuple[float, ...]] = []  # one per interval, with the columns that ``trace`` reads
         self._success: dict[str, Success] = {}
-        self._path: Success | None = None
+        self._end_to_end: Success | None = None
         self._bins: npt.NDArray[np.int64] = np.zeros((len(self._names), BINS), dtype=np.int64)
         self.decisions: list[TracedDecision] = []
-        self.thought: list[float] = []
+        self.decision_seconds: list[float] = []
 
-    def add(self, seen: Interval, seconds: float, counts: bool) -> None:
-        """One more interval; ``counts`` for success."""
+    def add(self, interval: Interval, seconds: float, counts: bool) -> None:
+        """Add an interval.
+
+        Args:
+            interval: what happened in it.
+            seconds: its length.
+            counts: True if it counts for success and latency quantiles, False during the warm-up.
+        """
         if counts:
-            self._bins += seen.bins
+            self._bins += interval.bins
             if self._bound is not None:
-                self._judge(seen, seconds, self._bound)
-        mean = seen.end_waited / seen.end_rows if seen.end_rows else np.nan
+                self._measure_success(interval, seconds, self._bound)
+        mean = interval.end_waited / interval.end_rows if interval.end_rows else np.nan
         plan = self._engine.observed
-        latencies = [float(seen.waited[n].sum()) / max(int(seen.done[n].sum()), 1) for n in self._names]
+        latencies = [float(interval.waited[n].sum()) / max(int(interval.done[n].sum()), 1) for n in self._names]
         slots = [float(plan.operators[n].slots) for n in self._names]
-        rates = (seen.offered / seconds, seen.admitted / seconds, seen.end_rows / seconds)
+        rates = (interval.offered / seconds, interval.admitted / seconds, interval.end_rows / seconds)
         nodes = float(np.count_nonzero(plan.cores(self._engine.cluster.nodes)))
-        rest = (quantile(seen.bins[0], 0.99), nodes, seen.remote / seconds, seen.migrated / seconds)
+        rest = (quantile(interval.bins[0], 0.99), nodes, interval.remote / seconds, interval.migrated / seconds)
         self._lines.append((self._engine.time, seconds, *rates, mean, *rest, *latencies, *slots))
 
     def trace(self, policy: str) -> Trace:
-        """All of it."""
+        """Return the trace of all intervals, under the name of the policy."""
         count = len(self._names)
         columns = np.array(self._lines).reshape(-1, 10 + 2 * count).T
         return Trace(
@@ -217,21 +232,24 @@ class _Log:
             operator_latency=dict(zip(self._names, columns[10 : 10 + count], strict=True)),
             slots=dict(zip(self._names, columns[10 + count :], strict=True)),
             decisions=tuple(self.decisions),
-            decision_seconds=np.array(self.thought),
+            decision_seconds=np.array(self.decision_seconds),
             switches=tuple(self._engine.switches),
-            success={name: kept.rates() for name, kept in self._success.items()},
-            end_to_end=float(self._path.rates()[0]) if self._path is not None else np.nan,
+            success={name: success.rates() for name, success in self._success.items()},
+            end_to_end=float(self._end_to_end.rates()[0]) if self._end_to_end is not None else np.nan,
             moved=self._engine.moved(),
             bins=self._bins,
         )
 
-    def _judge(self, seen: Interval, seconds: float, bound: LatencyBound) -> None:
+    def _measure_success(self, interval: Interval, seconds: float, bound: LatencyBound) -> None:
         if not self._success:
             limits = {n: bound.operators.get(n, bound.seconds) for n in self._names}
             self._success = {n: Success(self._shards[n], limits[n], bound.window) for n in self._names}
-            self._path = Success(1, bound.end_to_end, bound.window) if bound.end_to_end else None
-        for name, kept in self._success.items():
-            observed = seen.observation.operators[name]
-            kept.add(seen.done[name], seen.waited[name], observed.arrived > observed.completed, seconds)
-        if self._path is not None:
-            self._path.add(np.array([seen.end_rows]), np.array([seen.end_waited]), np.array([True]), seconds)
+            self._end_to_end = Success(1, bound.end_to_end, bound.window) if bound.end_to_end else None
+        for name, success in self._success.items():
+            observed = interval.observation.operators[name]
+            success.add(interval.done[name], interval.waited[name], observed.arrived > observed.completed, seconds)
+        if self._end_to_end is not None:
+            # Whether rows are inside the job is not counted: assume that some are.
+            self._end_to_end.add(
+                np.array([interval.end_rows]), np.array([interval.end_waited]), np.array([True]), seconds
+            )

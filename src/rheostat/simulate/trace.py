@@ -1,4 +1,4 @@
-"""What a simulation saw: one value per interval, and every decision with its reason."""
+"""The result of a simulation: values of every interval, and every decision with its reasons."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.arrays import Floats
-from rheostat.simulate.continuous.records import BINS
+from rheostat.simulate.continuous.records import BINS, BINS_PER_DOUBLING, FINEST_BIN
+from rheostat.simulate.job import ROUNDING
 
-_EDGES = np.r_[0.0, 1e-5 * 2.0 ** (np.arange(BINS - 1) // 8) * (1 + np.arange(BINS - 1) % 8 / 8)]
-"""Where the bins of latency begin."""
+
+def _bin_edges() -> Floats:
+    """Return the lowest latency of every bin, in seconds; see ``BINS``."""
+    doublings, parts = np.divmod(np.arange(BINS - 1), BINS_PER_DOUBLING)
+    edges: Floats = np.r_[0.0, FINEST_BIN * 2.0**doublings * (1 + parts / BINS_PER_DOUBLING)]
+    return edges
+
+
+_EDGES = _bin_edges()
 
 
 @dataclass(frozen=True)
@@ -20,12 +28,12 @@ class TracedDecision:
     """One change of plan.
 
     Attributes:
-        time: when it was made.
-        operator: that is changed.
-        action: what kind of change.
-        slots: of the operator, before and after.
-        moved: shards that change their slot.
-        reasons: in words and numbers.
+        time: when it was made, in simulated seconds.
+        operator: name of the operator that it changes.
+        action: kind of change, as in ``Action``.
+        slots: number of slots of the operator before and after.
+        moved: number of shards that move to another slot.
+        reasons: why, as texts.
     """
 
     time: float
@@ -38,29 +46,29 @@ class TracedDecision:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """One run, interval by interval.
+    """One run. Arrays have one value per interval, unless the description says otherwise.
 
     Attributes:
-        policy: its name.
-        time: when each interval ended.
-        seconds: how long each interval was.
+        policy: name of the policy.
+        time: when the interval ended, in simulated seconds.
+        seconds: length of the interval.
         offered: rows per second of the workload.
         admitted: rows per second that entered the job.
         throughput: rows per second that left the job.
-        latency: mean seconds from entering to leaving the job.
-        p99: seconds in the first operator that 99 in 100 rows stay below.
-        operator_latency: mean seconds in each operator.
-        slots: of every operator.
-        nodes: that have slots.
+        latency: mean seconds from entering to leaving the job; NaN if no row left it.
+        p99: 99th percentile of the latency in the first operator, in seconds; NaN if no row was completed.
+        operator_latency: mean seconds in the operator, by operator; 0 if it completed no row.
+        slots: number of slots, by operator.
+        nodes: number of nodes that have slots.
         remote: bytes per second between executors and their slots on other nodes.
-        migrated: bytes per second of state moved.
-        decisions: all of them.
-        decision_seconds: how long each decision took, by the wall.
-        switches: seconds that each change stopped its slots, where both stand still.
-        success: share of the windows within the bound, by operator and shard, where a bound was given.
-        end_to_end: share of the windows in which the whole job was within its bound; NaN without one.
-        moved: what moving shards has taken, by kind.
-        bins: completed rows by operator and bin of latency.
+        migrated: bytes per second of state moved to another node.
+        decisions: all decisions, in order.
+        decision_seconds: real seconds that the policy took, one value per turn.
+        switches: seconds that slots were stopped or state was sent, one value per change; see the engine.
+        success: share of windows within the bound, by operator, one value per shard; empty without a bound.
+        end_to_end: share of windows in which the whole job was within its bound; NaN without one.
+        moved: number of shards moved and the seconds that took; see ``moved`` of the engine.
+        bins: completed rows after the warm-up, by operator and latency bin.
     """
 
     policy: str
@@ -85,37 +93,38 @@ class Trace:
     bins: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, BINS), dtype=np.int64))
 
     def after(self, warm_up: float) -> npt.NDArray[np.bool_]:
-        """Which intervals count."""
-        kept: npt.NDArray[np.bool_] = self.time > warm_up + 1e-9
-        return kept
+        """Return which intervals end after the warm-up."""
+        counted: npt.NDArray[np.bool_] = self.time > warm_up + ROUNDING
+        return counted
 
     def mean(self, values: Floats, warm_up: float = 0.0) -> float:
-        """The mean over time of one value per interval; NaN if no interval counts."""
-        kept = self.after(warm_up)
-        return float((values[kept] * self.seconds[kept]).sum() / self.seconds[kept].sum()) if kept.any() else np.nan
+        """Return the mean over time of one value per interval; NaN if no interval ends after the warm-up."""
+        counted = self.after(warm_up)
+        seconds = self.seconds[counted]
+        return float((values[counted] * seconds).sum() / seconds.sum()) if counted.any() else np.nan
 
     def mean_throughput(self, warm_up: float = 0.0) -> float:
-        """Rows per second that left the job."""
+        """Return the mean rows per second that left the job."""
         return self.mean(self.throughput, warm_up)
 
     def mean_latency(self, warm_up: float = 0.0) -> float:
-        """Mean latency of the rows that left the job, in seconds."""
-        kept = self.after(warm_up) & np.isfinite(self.latency)
-        weights = self.throughput[kept] * self.seconds[kept]
-        return float((self.latency[kept] * weights).sum() / weights.sum()) if weights.sum() > 0 else float("inf")
+        """Return the mean latency of the rows that left the job, in seconds; infinite if none left it."""
+        counted = self.after(warm_up) & np.isfinite(self.latency)
+        rows = self.throughput[counted] * self.seconds[counted]
+        return float((self.latency[counted] * rows).sum() / rows.sum()) if rows.sum() > 0 else float("inf")
 
     def mean_slots(self, operator: str | None = None, warm_up: float = 0.0) -> float:
-        """Slots in use, of one operator or of all."""
+        """Return the mean number of slots, of one operator or of all together."""
         chosen = [operator] if operator else list(self.slots)
         return sum(self.mean(self.slots[name], warm_up) for name in chosen)
 
     def mean_success(self, operator: str | None = None) -> float:
-        """Share of windows within the bound, averaged over shards: of one operator, or of the first."""
+        """Return the share of windows within the bound, averaged over the shards of one operator or of the first."""
         return float(np.mean(self.success[operator or next(iter(self.success))]))
 
     def summary(self, warm_up: float = 0.0) -> dict[str, float]:
-        """The figures that runs are compared by."""
-        found = {
+        """Return the figures by which runs are compared, as ``rheostat simulate --json`` prints them."""
+        figures = {
             "throughput": self.mean_throughput(warm_up),
             "latency": self.mean_latency(warm_up),
             "p99": quantile(self.bins[0], 0.99),
@@ -127,14 +136,18 @@ class Trace:
             "decision_milliseconds": 1e3 * float(self.decision_seconds.mean()) if len(self.decision_seconds) else 0.0,
         }
         if self.success:
-            found["success"] = float(np.mean([self.mean_success(name) for name in self.success]))
+            figures["success"] = float(np.mean([self.mean_success(name) for name in self.success]))
         if np.isfinite(self.end_to_end):
-            found["end_to_end_success"] = self.end_to_end
-        return found
+            figures["end_to_end_success"] = self.end_to_end
+        return figures
 
 
 def quantile(bins: Sequence[int] | npt.NDArray[np.int64], share: float) -> float:
-    """The latency that a share of the rows stays below, from counts by bin, to about 9 %.
+    """Return a quantile of latency, in seconds, from counts by latency bin; exact to about 6 %, NaN without rows.
+
+    Args:
+        bins: rows by latency bin.
+        share: the quantile, from 0 to 1.
 
     >>> counts = np.zeros(BINS, dtype=np.int64)
     >>> counts[81] = 100

@@ -1,9 +1,11 @@
-"""Streams to run on, for the simulator and the demonstration.
+"""Workloads: the input of simulations, of the demonstration and of the examples.
 
-- ``arrivals``: what a workload is, and those that are no more than a rate
-- ``cells``, ``draws``: how rows are drawn, the same however time is cut into spans
+- ``arrivals``: the interface of all workloads, and the two simplest ones: a constant rate and a curve of rates
+- ``cells``: base classes of workloads; draw rows so that they do not depend on the spans of time that are asked for
+- ``draws``: random numbers of rows, and checks of parameters
 - ``sinusoid``, ``nexmark``, ``wordcount``, ``micro``: the papers' synthetic workloads
-- ``exchange``, ``market``: limit orders of a trading day, as rows and as arrivals
-- ``lending``: loans as SQL, for the lending job
+- ``exchange``: limit orders of a trading day, as rows
+- ``market``: limit orders of a trading day, as arrivals in a simulation
+- ``lending``: loan applications, as SQL expressions
 - ``load_traces``: recorded load curves from a folder, or synthetic ones
 """

@@ -1,7 +1,7 @@
-"""Rows that arrive at an operator: when, and of which shard. What the simulator's engines are fed with.
+"""Rows that arrive at the first operator of a simulated job: their times and their shards.
 
-The interface that all workloads have, and those that are no more than a rate: a constant one, and one that is given for
-every step of time.
+``Workload`` is the interface of all workloads, and ``Arrivals`` is what it returns. The two simplest workloads are here
+too: a constant rate, and a curve with one rate per step of time.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import numpy.typing as npt
 from rheostat.arrays import Floats
 from rheostat.errors import ConfigurationError
 from rheostat.workloads.cells import Arrivals, Cells, Eras, Workload
-from rheostat.workloads.draws import not_negative, positive, shares
+from rheostat.workloads.draws import check_not_negative, check_positive, normalize
 
 __all__ = ["Arrivals", "Constant", "RateCurve", "Workload", "scaled"]
 
 
 @dataclass(frozen=True, eq=False)
 class Constant(Eras):
-    """A constant rate.
+    """Rows at a constant rate.
 
     Attributes:
         rate: rows per second.
-        weights: one number per shard, in proportion to its rows.
-        seconds: how long it lasts; infinite by default.
+        weights: share of the rows that each shard gets, in any unit.
+        seconds: length of the workload; infinite by default.
         scale: multiplies all rates.
-        poisson: rows arrive at random moments; if not, at equal distances. Shards are drawn at random in both cases.
-        seed: everything random follows from it.
-        shards: follows from the weights.
+        poisson: True if rows arrive at random times, False if at equal distances. Shards are random in both cases.
+        seed: seed of all random numbers.
+        shards: number of weights.
 
     >>> steady = Constant(4.0, [3, 1], poisson=False)
     >>> steady.between(1.0, 2.0).times.tolist()
@@ -51,8 +51,8 @@ class Constant(Eras):
     shards: int = field(init=False)
 
     def __post_init__(self) -> None:
-        not_negative(rate=self.rate)
-        object.__setattr__(self, "shards", len(shares("weights", self.weights)))
+        check_not_negative(rate=self.rate)
+        object.__setattr__(self, "shards", len(normalize("weights", self.weights)))
         self._check()
 
     @property
@@ -63,22 +63,22 @@ class Constant(Eras):
         return self.rate * times
 
     def _weights(self, _era: int) -> Floats:
-        return shares("weights", self.weights)
+        return normalize("weights", self.weights)
 
 
 @dataclass(frozen=True, eq=False)
 class RateCurve(Eras):
-    """A rate that is given for every step of time: recorded loads, stairs, square waves.
+    """Rows at a rate that changes in steps, such as a recorded load or a square wave.
 
     Attributes:
-        curve: rows per second during every step.
-        step: seconds of a step.
-        weights: one number per shard, in proportion to its rows.
+        curve: rows per second in each step.
+        step: length of a step in seconds.
+        weights: share of the rows that each shard gets, in any unit.
         scale: multiplies all rates.
-        poisson: rows arrive at random moments; if not, at equal distances.
-        seed: everything random follows from it.
-        shards: follows from the weights.
-        seconds: follows from the curve and the step.
+        poisson: True if rows arrive at random times, False if at equal distances.
+        seed: seed of all random numbers.
+        shards: number of weights.
+        seconds: length of the curve.
 
     >>> stairs = RateCurve([1.0, 4.0], step=2.0, poisson=False)
     >>> stairs.between(0.0, 3.0).times.tolist()
@@ -97,12 +97,12 @@ class RateCurve(Eras):
     seconds: float = field(init=False)
 
     def __post_init__(self) -> None:
-        positive(step=self.step)
-        given = np.asarray(self.curve, dtype=np.float64)
-        if given.ndim != 1 or not given.size or not np.isfinite(given).all() or given.min() < 0:
-            raise ConfigurationError("curve: give at least one step, and for every step a finite rate of 0 or more")
-        object.__setattr__(self, "shards", len(shares("weights", self.weights)))
-        object.__setattr__(self, "seconds", len(given) * float(self.step))
+        check_positive(step=self.step)
+        rates = np.asarray(self.curve, dtype=np.float64)
+        if rates.ndim != 1 or not rates.size or not np.isfinite(rates).all() or rates.min() < 0:
+            raise ConfigurationError("curve: must have at least one step; rates must be finite and not negative")
+        object.__setattr__(self, "shards", len(normalize("weights", self.weights)))
+        object.__setattr__(self, "seconds", len(rates) * float(self.step))
         self._check()
 
     @cached_property
@@ -111,10 +111,12 @@ class RateCurve(Eras):
 
     @cached_property
     def _edges(self) -> Floats:
+        """Times at which steps begin, and the end."""
         return np.arange(len(self._rates) + 1, dtype=np.float64) * float(self.step)
 
     @cached_property
     def _upto(self) -> Floats:
+        """Rows expected from the start until each of the edges."""
         return np.concatenate([[0.0], np.cumsum(self._rates * self.step)])
 
     @cached_property
@@ -129,17 +131,17 @@ class RateCurve(Eras):
         return np.concatenate([[begin], self._edges[first:last], [end]])
 
     def _weights(self, _era: int) -> Floats:
-        return shares("weights", self.weights)
+        return normalize("weights", self.weights)
 
 
 _Cells = TypeVar("_Cells", bound=Cells)
 
 
 def scaled(workload: _Cells, factor: float) -> _Cells:
-    """The same workload with ``factor`` times as many rows.
+    """Return the same workload with ``factor`` times as many rows.
 
     >>> scaled(Constant(4.0), 2.5).rates(0.0, 1.0).tolist()
     [10.0]
     """
-    not_negative(factor=factor)
+    check_not_negative(factor=factor)
     return cast(_Cells, replace(cast(Any, workload), scale=workload.scale * factor))

@@ -1,8 +1,8 @@
-"""Rows drawn cell by cell: what all workloads of the simulator have in common.
+"""Base classes of workloads, which draw rows cell by cell.
 
-Time is cut into cells, and every cell is drawn with random numbers of its own. So any span of time gives the same rows
-whether it is asked for at once or piece by piece, first or last. Cells are long where rows are few, so that drawing
-one is worth its while.
+Time is divided into cells, and each cell has its own random numbers. So a span of time has the same rows whether it is
+asked for at once or in pieces, and in whatever order. Cells are longer where there are fewer rows, which keeps the cost
+per row low.
 """
 
 from __future__ import annotations
@@ -18,20 +18,30 @@ import numpy as np
 
 from rheostat.arrays import Floats
 from rheostat.errors import ConfigurationError
-from rheostat.workloads.draws import Shards, arriving, kept, lasting, mixed_up, not_negative, on_clock, random, whole
+from rheostat.workloads.draws import (
+    Shards,
+    check_length,
+    check_not_negative,
+    check_whole,
+    generator,
+    get_or_make,
+    positions_to_times,
+    row_positions,
+    shuffled_shards,
+)
 
-_ROWS = 100_000  # of a cell, at the highest rate
-_LONGEST = 10.0  # seconds of a cell
-_CELL = 101  # purpose of random numbers; Exchange, whose seed may be the same, uses small ones
+_ROWS = 100_000  # most rows of a cell, at the highest rate
+_LONGEST = 10.0  # most seconds of a cell
+_CELL = 101  # purpose of random numbers; purposes of Exchange, which may have the same seed, are below 100
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Arrivals:
-    """Rows of one span of time, in order of time.
+    """The rows of a span of time.
 
     Attributes:
-        times: seconds since the start of the run, sorted.
-        shards: the shard of every row.
+        times: when each row arrives, in seconds since the start, sorted.
+        shards: the shard of each row.
     """
 
     times: Floats
@@ -42,25 +52,33 @@ class Arrivals:
 
 
 class Workload(Protocol):
-    """What arrives at one operator over the time of a run."""
+    """The rows that arrive at the first operator of a job."""
 
     @property
     def shards(self) -> int:
-        """Of the operator that the rows enter."""
+        """Number of shards of the first operator."""
 
     @property
     def seconds(self) -> float:
-        """How long it lasts; infinite if it has no end."""
+        """Length of the workload in seconds; infinite if it has no end."""
 
     def between(self, begin: float, end: float) -> Arrivals:
-        """The rows with ``begin <= time < end``: always the same, however the time is cut into spans."""
+        """Return the rows with ``begin <= time < end``; they do not depend on the other spans that are asked for."""
 
     def rates(self, begin: float, end: float) -> Floats:
-        """Expected rows per second by shard, over that span."""
+        """Return the mean of the expected rows per second in a span of time, by shard."""
 
 
 class Cells(ABC):
-    """Rows drawn cell by cell; the base of all workloads."""
+    """Base of all workloads: draws rows cell by cell.
+
+    Attributes:
+        shards: number of shards.
+        seconds: length of the workload.
+        scale: multiplies all rates.
+        poisson: True if rows arrive at random times, False if at equal distances.
+        seed: seed of all random numbers.
+    """
 
     shards: int
     seconds: float
@@ -69,29 +87,32 @@ class Cells(ABC):
     seed: int
 
     def between(self, begin: float, end: float) -> Arrivals:
-        """The rows with ``begin <= time < end``."""
-        begin, end = self._within(begin, end)
-        parts = [self._part(index, begin, end) for index in self._cells_of(begin, end)]
+        """Return the rows with ``begin <= time < end``."""
+        begin, end = self._clip_span(begin, end)
+        parts = [self._rows_of_cell(index, begin, end) for index in self._cells_of(begin, end)]
         if len(parts) == 1:
             return parts[0]
         times, shards = [p.times for p in parts], [p.shards for p in parts]
         return Arrivals(np.concatenate([np.empty(0), *times]), np.concatenate([np.empty(0, np.int32), *shards]))
 
     def rates(self, begin: float, end: float) -> Floats:
-        """Expected rows per second by shard, over that span; none before the start and after the end."""
+        """Return the mean of the expected rows per second in a span of time, by shard.
+
+        The rate is 0 before the start and after the end of the workload.
+        """
         if not begin < end:
-            raise ConfigurationError(f"begin={begin}, end={end}: a rate needs a span of time, with begin before end")
-        first, last = self._within(begin, end)
+            raise ConfigurationError(f"begin={begin}, end={end}: begin must be before end")
+        first, last = self._clip_span(begin, end)
         rows = self._rows(first, last) if first < last and self.scale else np.zeros(self.shards)
         return self.scale * rows / (end - begin)
 
     @abstractmethod
     def _draw(self, index: int) -> Arrivals:
-        """The rows of one cell."""
+        """Return the rows of a cell."""
 
     @abstractmethod
     def _rows(self, begin: float, end: float) -> Floats:
-        """Rows expected by shard, before they are scaled."""
+        """Return the expected rows in a span of time by shard, without ``scale``."""
 
     @property
     @abstractmethod
@@ -99,11 +120,11 @@ class Cells(ABC):
         """Seconds of a cell."""
 
     def _edge(self, index: int) -> float:
-        """When a cell begins."""
+        """Return when a cell begins."""
         return index * self._length
 
     def _index(self, time: float) -> int:
-        """The cell that a time lies in."""
+        """Return the cell of a time."""
         index = int(time / self._length)
         while self._edge(index) > time:
             index -= 1
@@ -112,89 +133,99 @@ class Cells(ABC):
         return index
 
     def _check(self) -> None:
-        whole(0, seed=self.seed)
-        not_negative(scale=self.scale)
-        lasting(self.seconds)
+        """Raise ``ConfigurationError`` if a parameter is wrong."""
+        check_whole(0, seed=self.seed)
+        check_not_negative(scale=self.scale)
+        check_length(self.seconds)
 
-    def _within(self, begin: float, end: float) -> tuple[float, float]:
+    def _clip_span(self, begin: float, end: float) -> tuple[float, float]:
+        """Return the part of a span of time that lies within the workload."""
         if not begin <= end:
-            raise ConfigurationError(f"begin={begin}, end={end}: a span of time begins before it ends")
+            raise ConfigurationError(f"begin={begin}, end={end}: begin must not be after end")
         begin, end = max(begin, 0.0), min(end, self.seconds)
         if end == math.inf:
-            raise ConfigurationError("end=inf: the workload has no end; ask for a finite span of it")
+            raise ConfigurationError("end=inf: the workload has no end; use a finite end")
         return begin, end
 
     def _cells_of(self, begin: float, end: float) -> Iterator[int]:
+        """Yield the cells that a span of time touches."""
         if begin < end:
             index = self._index(begin)
             while self._edge(index) < end:
                 yield index
                 index += 1
 
-    def _part(self, index: int, begin: float, end: float) -> Arrivals:
-        """What of a cell lies within the span, as arrays of the caller's own."""
-        cell = kept(self._cells_kept, index, self._draw)
+    def _rows_of_cell(self, index: int, begin: float, end: float) -> Arrivals:
+        """Return a copy of the rows of a cell that lie within a span of time."""
+        cell = get_or_make(self._cell_cache, index, self._draw)
         first, last = cell.times.searchsorted((begin, end))
         return Arrivals(cell.times[first:last].copy(), cell.shards[first:last].copy())
 
     @cached_property
-    def _cells_kept(self) -> dict[int, Arrivals]:
+    def _cell_cache(self) -> dict[int, Arrivals]:
         return {}
 
 
 class ExpectedFlow(Cells):
-    """Rows drawn from how many are expected until any time."""
+    """A workload that is defined by the number of expected rows from the start until each time.
+
+    A row has a position: the number of rows expected before it. The positions are drawn first, and then converted to
+    times.
+    """
 
     @property
     @abstractmethod
     def _peak(self) -> float:
-        """The highest rate, before it is scaled."""
+        """The highest rate in rows per second, without ``scale``."""
 
     @abstractmethod
     def _expected(self, times: Floats) -> Floats:
-        """Rows expected from the start until each of the times, before they are scaled."""
+        """Return the expected rows from the start until each of the times, without ``scale``."""
 
     @abstractmethod
     def _place(self, rng: np.random.Generator, index: int, rows: Floats) -> Shards:
-        """The shards of a cell's rows, which lie in order on the axis of expected rows."""
+        """Draw the shards of the rows of a cell; ``rows`` are their positions, sorted."""
 
     def _knots(self, begin: float, end: float) -> Floats:
-        """The ends of the span, and times between them such that the rate is constant from one to the next."""
+        """Return sorted times from ``begin`` to ``end`` between which the rate is constant, or almost."""
         return np.array([begin, end])
 
     def _draw(self, index: int) -> Arrivals:
-        rng = random(self.seed, _CELL, index)
+        rng = generator(self.seed, _CELL, index)
         knots = self._knots(self._edge(index), self._edge(index + 1))
-        # Where the rate is nearly 0, rounding may make the later sum the smaller one.
+        # Where the rate is almost 0, rounding can make a later sum smaller than an earlier one.
         upto = self.scale * np.maximum.accumulate(self._expected(knots))
-        rows = arriving(rng, upto[0], upto[-1], self.poisson)
-        return Arrivals(on_clock(rows, upto, knots), self._place(rng, index, rows))
+        rows = row_positions(rng, upto[0], upto[-1], self.poisson)
+        return Arrivals(positions_to_times(rows, upto, knots), self._place(rng, index, rows))
 
     @cached_property
     def _length(self) -> float:
         return _LONGEST / self._cells_in(_LONGEST)
 
     def _cells_in(self, seconds: float) -> int:
-        """Into how many cells to cut a span of time."""
+        """Return the number of cells for a span of time of this length."""
         return max(1, math.ceil(seconds / _LONGEST), math.ceil(seconds * self._peak * self.scale / _ROWS))
 
 
 class Eras(ExpectedFlow):
-    """Rows of which every shard has a share that stays for an *era*. Eras have equal lengths and are cut into cells."""
+    """A workload in which each shard's share of the rows is constant for an *era*.
+
+    All eras have the same length, and each consists of a whole number of cells.
+    """
 
     @abstractmethod
     def _weights(self, era: int) -> Floats:
-        """Every shard's share of the rows."""
+        """Return each shard's share of the rows in an era."""
 
     @property
     def _era(self) -> float:
-        """Seconds of an era; without end if shares never change."""
+        """Seconds of an era; infinite if shares never change."""
         return math.inf
 
     def _place(self, rng: np.random.Generator, index: int, rows: Floats) -> Shards:
-        # A single shard's share is a sum that may be a last digit above one.
+        # Through rounding, the share of a single shard can be slightly above 1.
         shares = np.minimum(self._shares(index // self._per_era), 1.0)
-        return mixed_up(rng, rng.multinomial(len(rows), shares))
+        return shuffled_shards(rng, rng.multinomial(len(rows), shares))
 
     def _rows(self, begin: float, end: float) -> Floats:
         rows = np.zeros(self.shards)
@@ -206,10 +237,11 @@ class Eras(ExpectedFlow):
         return rows
 
     def _shares(self, era: int) -> Floats:
-        return kept(self._shares_kept, era, self._weights)
+        """Return ``_weights`` from a cache."""
+        return get_or_make(self._share_cache, era, self._weights)
 
     def _edge(self, index: int) -> float:
-        """When a cell begins; the first one of an era begins exactly with it."""
+        """Return when a cell begins; the first cell of an era begins exactly when the era does."""
         if self._era == math.inf:
             return index * self._length
         era, cell = divmod(index, self._per_era)
@@ -221,9 +253,9 @@ class Eras(ExpectedFlow):
 
     @cached_property
     def _per_era(self) -> int:
-        """Cells of an era; with one era for ever, a number that no cell reaches."""
+        """Cells per era; if there is only one era, a number that no cell reaches."""
         return self._cells_in(self._era) if self._era < math.inf else 1 << 62
 
     @cached_property
-    def _shares_kept(self) -> dict[int, Floats]:
+    def _share_cache(self) -> dict[int, Floats]:
         return {}

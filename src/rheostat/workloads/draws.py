@@ -1,6 +1,6 @@
-"""Random rows, many at a time: when they arrive and which shard they belong to; and checks of parameters.
+"""Draw the times and shards of many rows at once, and check the parameters of workloads.
 
-A random number generator is made from a seed, a purpose and the number of a span of time, so any span can be drawn
+Each random number generator is made from a seed, a purpose and the number of a span of time, so a span can be drawn
 without those before it.
 """
 
@@ -21,19 +21,19 @@ Shards = npt.NDArray[np.int32]
 
 _T = TypeVar("_T")
 
-_KEPT = 4  # cells kept for callers that ask for a part of one at a time, and for a few that do so in turns
+_CACHED = 4  # values of a cache: enough for a few callers that each read a cell in parts, in turns
 
 
-def random(seed: int, purpose: int, number: int) -> np.random.Generator:
-    """The random numbers of one span for one purpose."""
+def generator(seed: int, purpose: int, number: int) -> np.random.Generator:
+    """Return the random number generator of a span of time for a purpose."""
     return np.random.default_rng([seed, purpose, number])
 
 
 def hash_shards(keys: npt.ArrayLike, shards: int, salt: int = 0) -> Shards:
-    """The shard of every key: the same in every run, and hardly the same for another ``salt``.
+    """Return the shard of each key: the same in every run, and independent of the shards for another ``salt``.
 
-    Two multiplications, each after the high bits were folded into the low ones, so that neighbouring keys spread like
-    random ones.
+    Keys are mixed in two rounds, each of which folds the high bits into the low ones and multiplies. So consecutive
+    keys spread over the shards like random ones.
 
     >>> hash_shards([0, 1, 2, 3], 8192).tolist()
     [7236, 4641, 4843, 929]
@@ -47,35 +47,44 @@ def hash_shards(keys: npt.ArrayLike, shards: int, salt: int = 0) -> Shards:
 
 
 def zipf(count: int, skew: float) -> Floats:
-    """Shares of ``count`` keys, the most popular first: the one of rank r is proportional to ``r ** -skew``.
+    """Return the shares of ``count`` keys, the most popular first; rank r has a share proportional to ``r ** -skew``.
 
     >>> zipf(3, 1.0).round(3).tolist()
     [0.545, 0.273, 0.182]
     >>> zipf(4, 0.0).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    whole(1, count=count)
-    not_negative(skew=skew)
-    return shares("skew", np.arange(1.0, count + 1) ** -skew)
+    check_whole(1, count=count)
+    check_not_negative(skew=skew)
+    return normalize("skew", np.arange(1.0, count + 1) ** -skew)
 
 
-def arriving(rng: np.random.Generator, begin: float, end: float, poisson: bool) -> Floats:
-    """Where rows lie, in order, on an axis of expected rows: at random, one per unit, or at every whole number.
+def row_positions(rng: np.random.Generator, begin: float, end: float, poisson: bool) -> Floats:
+    """Return sorted positions of rows: at random with a mean of 1 row per unit, or at every whole number.
 
-    >>> arriving(random(1, 1, 0), 2.5, 5.5, poisson=False).tolist()
+    The position of a row is the number of rows expected before it; see ``ExpectedFlow``.
+
+    Args:
+        rng: random number generator.
+        begin: the least position.
+        end: the end of the positions, not included.
+        poisson: True for random positions, False for whole numbers.
+
+    >>> row_positions(generator(1, 1, 0), 2.5, 5.5, poisson=False).tolist()
     [3.0, 4.0, 5.0]
     """
     if poisson:
-        return in_order(rng, int(rng.poisson(end - begin)), begin, end)
+        return sorted_uniform(rng, int(rng.poisson(end - begin)), begin, end)
     return np.arange(math.ceil(begin), math.ceil(end), dtype=np.float64)
 
 
-def in_order(rng: np.random.Generator, count: int, begin: float, end: float) -> Floats:
-    """So many uniform numbers between begin and end, sorted.
+def sorted_uniform(rng: np.random.Generator, count: int, begin: float, end: float) -> Floats:
+    """Return ``count`` uniform random numbers between ``begin`` and ``end``, sorted.
 
-    Nothing is sorted: the sums of exponential gaps, divided by the sum of all and one more, are distributed just so.
+    They are drawn in order, which is faster than sorting: cumulative sums of exponential gaps, divided by their total,
+    have the distribution of sorted uniform numbers.
 
-    >>> in_order(random(1, 1, 0), 3, 10.0, 20.0).round(2).tolist()
+    >>> sorted_uniform(generator(1, 1, 0), 3, 10.0, 20.0).round(2).tolist()
     [11.63, 13.54, 18.75]
     """
     gaps = rng.standard_exponential(count + 1)
@@ -85,27 +94,34 @@ def in_order(rng: np.random.Generator, count: int, begin: float, end: float) -> 
     return gaps[:-1]
 
 
-def on_clock(rows: Floats, upto: Floats, knots: Floats) -> Floats:
-    """The times of rows that lie in order on an axis of expected rows.
+def positions_to_times(rows: Floats, upto: Floats, knots: Floats) -> Floats:
+    """Convert sorted positions of rows to times.
 
     Args:
-        upto: expected rows until every one of the ``knots``; between them, the rate is constant.
-        knots: times, in order. All rows are before the last.
+        rows: the positions.
+        upto: position of each knot: the rows expected until then.
+        knots: sorted times between which the rate is constant. All rows are before the last one.
 
-    >>> on_clock(np.array([0.0, 1.0, 3.0]), np.array([0.0, 2.0, 2.0, 4.0]), np.array([10.0, 11.0, 12.0, 13.0]))
+    >>> knots = np.array([10.0, 11.0, 12.0, 13.0])
+    >>> positions_to_times(np.array([0.0, 1.0, 3.0]), np.array([0.0, 2.0, 2.0, 4.0]), knots)
     array([10. , 10.5, 12.5])
     """
     times = np.interp(rows, upto, knots)
-    if len(knots) > 2:  # two pieces of a curve may round differently where they meet
+    if len(knots) > 2:  # rounding may put two rows on both sides of a knot into the wrong order
         np.maximum.accumulate(times, out=times)
     times[times.searchsorted(knots[-1]) :] = np.nextafter(knots[-1], -math.inf)
     return times
 
 
-def mixed_up(rng: np.random.Generator, counts: npt.NDArray[np.int64], labels: Shards | None = None) -> Shards:
-    """So many rows of every shard, in random order; with ``labels``, of the shards that these name.
+def shuffled_shards(rng: np.random.Generator, counts: npt.NDArray[np.int64], labels: Shards | None = None) -> Shards:
+    """Return the shards of rows in random order.
 
-    >>> sorted(mixed_up(random(1, 1, 0), np.array([2, 0, 1])).tolist())
+    Args:
+        rng: random number generator.
+        counts: number of rows of each shard.
+        labels: the shard of each count; by default 0, 1, 2 and so on.
+
+    >>> sorted(shuffled_shards(generator(1, 1, 0), np.array([2, 0, 1])).tolist())
     [0, 0, 2]
     """
     shards = np.repeat(np.arange(len(counts), dtype=np.int32) if labels is None else labels, counts)
@@ -113,55 +129,55 @@ def mixed_up(rng: np.random.Generator, counts: npt.NDArray[np.int64], labels: Sh
     return shards
 
 
-def shares(name: str, weights: npt.ArrayLike) -> Floats:
-    """The weights divided by their sum; ``name`` is the parameter they were given for."""
-    given = np.asarray(weights, dtype=np.float64)
-    if given.ndim != 1 or not given.size or not np.isfinite(given).all() or given.min() < 0 or not given.sum() > 0:
-        raise ConfigurationError(f"{name}: give one finite number of 0 or more per shard, not all of them 0")
-    normal: Floats = given / given.sum()
-    return normal
+def normalize(name: str, weights: npt.ArrayLike) -> Floats:
+    """Return the weights divided by their sum; ``name`` is the parameter that an error names."""
+    values = np.asarray(weights, dtype=np.float64)
+    if values.ndim != 1 or not values.size or not np.isfinite(values).all() or values.min() < 0 or not values.sum() > 0:
+        raise ConfigurationError(f"{name}: must be one finite number per shard, 0 or more, and not all of them 0")
+    normalized: Floats = values / values.sum()
+    return normalized
 
 
-def summed(places: npt.NDArray[np.integer[Any]], amounts: Floats, count: int) -> Floats:
-    """The sum of the amounts at every one of ``count`` places.
+def sum_by_index(indexes: npt.NDArray[np.integer[Any]], amounts: Floats, count: int) -> Floats:
+    """Return the sum of the amounts with each index from 0 to ``count - 1``.
 
-    >>> summed(np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]), 3).tolist()
+    >>> sum_by_index(np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]), 3).tolist()
     [4.0, 0.0, 2.0]
     """
-    return np.bincount(places, amounts, count).astype(np.float64, copy=False)
+    return np.bincount(indexes, amounts, count).astype(np.float64, copy=False)
 
 
-def positive(**values: float) -> None:
-    """Refuse values that are not finite numbers above 0."""
+def check_positive(**values: float) -> None:
+    """Raise ``ConfigurationError`` for values that are not finite and above 0."""
     for name, value in values.items():
         if not 0 < value < math.inf:
-            raise ConfigurationError(f"{name}={value}: give a finite number above 0")
+            raise ConfigurationError(f"{name}={value}: must be a finite number above 0")
 
 
-def not_negative(**values: float) -> None:
-    """Refuse values that are not finite numbers from 0."""
+def check_not_negative(**values: float) -> None:
+    """Raise ``ConfigurationError`` for values that are negative or not finite."""
     for name, value in values.items():
         if not 0 <= value < math.inf:
-            raise ConfigurationError(f"{name}={value}: give a finite number, 0 or more")
+            raise ConfigurationError(f"{name}={value}: must be a finite number, 0 or more")
 
 
-def lasting(seconds: float) -> None:
-    """Refuse a length of a workload that is not above 0; infinite is allowed."""
+def check_length(seconds: float) -> None:
+    """Raise ``ConfigurationError`` if the length of a workload is not above 0; it may be infinite."""
     if not seconds > 0:
-        raise ConfigurationError(f"seconds={seconds}: give a number above 0, or math.inf for a workload without end")
+        raise ConfigurationError(f"seconds={seconds}: must be above 0; math.inf for a workload without end")
 
 
-def whole(least: int, **values: int) -> None:
-    """Refuse values that are not whole numbers, ``least`` or more."""
+def check_whole(least: int, **values: int) -> None:
+    """Raise ``ConfigurationError`` for values that are not whole numbers, ``least`` or more."""
     for name, value in values.items():
         if not isinstance(value, int | np.integer) or value < least:
-            raise ConfigurationError(f"{name}={value!r}: give a whole number, {least} or more")
+            raise ConfigurationError(f"{name}={value!r}: must be a whole number, {least} or more")
 
 
-def kept(store: dict[int, _T], number: int, make: Callable[[int], _T]) -> _T:
-    """Return what was made for this number if it is among the last few; make it otherwise."""
-    if number not in store:
-        while len(store) >= _KEPT:
-            del store[next(iter(store))]
-        store[number] = make(number)
-    return store[number]
+def get_or_make(cache: dict[int, _T], number: int, make: Callable[[int], _T]) -> _T:
+    """Return the value of a number from a cache of the last few numbers, or make it and put it there."""
+    if number not in cache:
+        while len(cache) >= _CACHED:
+            del cache[next(iter(cache))]
+        cache[number] = make(number)
+    return cache[number]

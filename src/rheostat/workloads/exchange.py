@@ -1,12 +1,13 @@
 """Limit orders of a trading day with the published shape of the Shanghai trace.
 
 Elasticutor (section 5.4) and StreamSwitch (section 6) replay orders of the Shanghai Stock Exchange, which are not
-public. What they print of them is kept here: 14,854,215 orders of 1,156 stocks in 4 trading hours; 70 to 80 thousand
-orders a second when a session opens, hundreds to thousands otherwise, more again towards the close; the heaviest stock
-has more than 2 % of the orders and the first 11 more than 10 %; and stocks come and go in popularity over the day.
+public. The orders here match what the papers say about them: 14,854,215 orders of 1,156 stocks in 4 trading hours;
+70,000 to 80,000 orders per second when a session opens, hundreds to thousands otherwise, and more again towards the
+close; more than 2 % of the orders for the most popular stock, and more than 10 % for the first 11; and a popularity of
+stocks that changes over the day.
 
-Prices are whole ticks. A stock's price walks at random within 10 % of its opening, the exchange's daily limit, and
-orders of both sides are placed around it, so most of them find a counterpart sooner or later.
+Prices are whole ticks. The price of a stock is a random walk within 10 % of its opening price, the exchange's daily
+limit. Buy and sell orders are placed around it, so most of them are matched sooner or later.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ import polars as pl
 from rheostat.arrays import Floats, Ints
 
 SCHEMA = "order bigint, ts timestamp, stock int, side string, price bigint, shares bigint, trader bigint"
-START = 1_767_576_600_000_000  # 2026-01-05 09:30 in Shanghai; the two sessions follow each other without a break
+START = 1_767_576_600_000_000
+"""Event time of the first order in microseconds: 2026-01-05 09:30 in Shanghai. There is no break between sessions."""
 
 PUBLISHED_ORDERS = 14_854_215
 PUBLISHED_STOCKS = 1_156
@@ -34,30 +36,30 @@ OPENING_RATE = 75_000
 """Orders per second when a session opens, in a day of ``PUBLISHED_ORDERS``."""
 
 DAILY_LIMIT = 0.1
-"""How far a price may go from its opening."""
+"""Largest change of a price from its opening price, as a share of it."""
 
 BLOCKS = 48
-"""Parts of the day; popularity is constant within one."""
+"""Number of blocks of the day; the popularity of stocks is constant within a block."""
 
-_OPENING_SECONDS = 8.0  # an opening burst falls to 1/e in this time
+_OPENING_SECONDS = 8.0  # seconds in which the burst at an opening falls to 1/e
 _SKEW = 0.6  # exponent of the power law of popularity
 _DRIFT = 0.5  # standard deviation of the logarithm of a stock's popularity over the day
 _MEMORY = 0.8  # correlation of popularity from one block to the next
 _WALK_STEP = 10  # seconds between two steps of a price
-_WALK = 0.0006  # standard deviation of one step of a typical stock, about 2 % over the day
-_DISTANCE = 0.001  # standard deviation of an order's price around the stock's
+_WALK = 0.0006  # standard deviation of one step of a typical stock; about 2 % over the day
+_DISTANCE = 0.001  # standard deviation of an order's price from the stock's price, as a share of it
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A day of limit orders (order, ts, stock, side, price, shares, trader), in order of time.
+    """A day of limit orders, sorted by time; see ``SCHEMA`` for their columns.
 
     Attributes:
-        orders: how many in all. Fewer orders keep the shape of the day, at lower rates.
-        seconds: event time from the first order to the last. Fewer seconds are the same day in time lapse.
-        stocks: different stocks.
-        traders: different traders.
-        seed: everything random follows from it.
+        orders: number of orders. With fewer orders the day has the same shape at lower rates.
+        seconds: event time from the first order to the last. With fewer seconds the same day passes faster.
+        stocks: number of stocks.
+        traders: number of traders.
+        seed: seed of all random numbers.
 
     >>> day = Exchange(1_000)
     >>> day.frame().select("order", "stock", "side", "price", "shares").row(0)
@@ -73,41 +75,41 @@ class Exchange:
     seed: int = 1
 
     def rates(self) -> Floats:
-        """Expected orders of every second."""
+        """Return the expected orders of each second."""
         return self.orders * self._curve
 
     def per_second(self) -> Ints:
-        """Orders of every second."""
+        """Return the orders of each second."""
         return self._rng(1).multinomial(self.orders, self._curve).astype(np.int64)
 
     def popularity(self) -> Floats:
-        """Every stock's share of the orders (columns) in every block of the day (rows)."""
+        """Return the share of each stock (column) of the orders in each block of the day (row)."""
         rng = self._rng(2)
-        weights = rng.permutation(np.arange(1.0, self.stocks + 1) ** -_SKEW)  # popular stocks are not neighbours
+        weights = rng.permutation(np.arange(1.0, self.stocks + 1) ** -_SKEW)  # popular stocks get random numbers
         drift = _wander(rng, BLOCKS, _MEMORY, self.stocks)
         shares = weights * np.exp(_DRIFT * drift)
         orders = np.diff(np.concatenate([[0.0], np.cumsum(self._curve)])[self._edges])[:, None]
-        for _ in range(3):  # so that drift moves orders over the day, and the day as a whole keeps the power law
+        for _ in range(3):  # make the whole day follow the power law again, in spite of the drift within the day
             shares *= weights / weights.sum() / (orders * shares).sum(axis=0)
             shares /= shares.sum(axis=1, keepdims=True)
         return shares
 
     def counts(self, groups: int | None = None) -> Ints:
-        """Orders of every second (rows) and stock (columns); with ``groups``, of stocks modulo that many.
+        """Return the orders of each second (row) and stock (column); with ``groups``, of stocks modulo ``groups``.
 
         >>> Exchange(1_000, seconds=60).counts(groups=64).shape
         (60, 64)
         """
         columns = groups or self.stocks
-        cells = [second * columns + stock % columns for second, stock in map(self._placed, range(BLOCKS))]
+        cells = [second * columns + stock % columns for second, stock in map(self._draw_stocks, range(BLOCKS))]
         return np.bincount(np.concatenate(cells), minlength=self.seconds * columns).reshape(self.seconds, columns)
 
     def opening_prices(self) -> Ints:
-        """Every stock's price at the opening, in ticks."""
+        """Return the opening price of each stock, in ticks."""
         return np.exp(self._rng(3).normal(7.2, 0.7, self.stocks)).clip(300, 50_000).astype(np.int64)
 
     def blocks(self) -> Iterator[pl.DataFrame]:
-        """The orders, one frame per block of the day."""
+        """Yield the orders, one frame per block of the day."""
         first = 0
         for number in range(BLOCKS):
             block = self._block(number, first)
@@ -115,13 +117,18 @@ class Exchange:
             yield block
 
     def frame(self) -> pl.DataFrame:
-        """All orders. The whole published day takes about a gigabyte; ``blocks`` and ``write`` need far less."""
+        """Return all orders. The full day needs about 1 GB of memory; ``blocks`` and ``write`` need far less."""
         return pl.concat(self.blocks())
 
     def write(self, folder: Path, files: int = 48, done: Callable[[int], None] = lambda _: None) -> None:
-        """Write Parquet files of equal spans of time; ``done`` is called with the orders written so far.
+        """Write the orders as Parquet files, each with an equal span of time.
 
-        Spark reads files in the order of their modification times, which is that of the orders.
+        The modification times of the files are in the order of the orders, because Spark reads files in that order.
+
+        Args:
+            folder: where to write; created if it does not exist.
+            files: number of files.
+            done: called after each file with the number of orders written so far.
         """
         folder.mkdir(parents=True, exist_ok=True)
         written = 0
@@ -133,7 +140,7 @@ class Exchange:
             done(written)
 
     def _spans(self, count: int) -> Iterator[pl.DataFrame]:
-        """The orders of every one of ``count`` equal spans of time."""
+        """Yield the orders of each of ``count`` equal spans of time."""
         ends = [START + self.seconds * 1_000_000 * n // count for n in range(1, count)]
         pending: list[pl.DataFrame] = []
         for block in self.blocks():
@@ -146,8 +153,9 @@ class Exchange:
         yield pl.concat(pending)
 
     def _block(self, number: int, first: int) -> pl.DataFrame:
+        """Return the orders of a block; the first one has the number ``first``."""
         rng = self._rng(5, number)
-        second, stock = self._placed(number)
+        second, stock = self._draw_stocks(number)
         times = np.sort(START + second * 1_000_000 + rng.integers(0, 1_000_000, second.size))
         prices, opening = self._prices[self._step(second), stock], self._opening[stock]
         asked = np.rint(prices * (1 + _DISTANCE * rng.standard_normal(second.size)))
@@ -159,14 +167,14 @@ class Exchange:
             "side": rng.random(second.size) < 0.5,
             "price": _within_limits(asked, opening).astype(np.int64),
             "shares": (100 * lots).astype(np.int64),
-            # Squared: a few traders are far more active than most.
+            # The square makes a few traders far more active than most.
             "trader": (self.traders * rng.random(second.size) ** 2).astype(np.int64),
         }
         side = pl.when(pl.col("side")).then(pl.lit("B")).otherwise(pl.lit("S"))
         return pl.DataFrame(columns).with_columns(side=side)
 
-    def _placed(self, number: int) -> tuple[Ints, Ints]:
-        """Second and stock of every order of a block."""
+    def _draw_stocks(self, number: int) -> tuple[Ints, Ints]:
+        """Return the second and the stock of each order of a block."""
         seconds = np.arange(*self._edges[number : number + 2])
         second = np.repeat(seconds, self._per_second[seconds])
         upto = np.cumsum(self._popularity[number])
@@ -174,11 +182,12 @@ class Exchange:
         return second, drawn.clip(0, self.stocks - 1)
 
     def _step(self, second: Ints) -> Ints:
+        """Return the step of the random walk of prices at a second."""
         return second * DAY // self.seconds // _WALK_STEP
 
     @cached_property
     def _curve(self) -> Floats:
-        """Every second's share of the day's orders."""
+        """The share of each second of the day's orders."""
         second = np.arange(DAY)
         since_opening = second % (DAY // 2)
         rng = self._rng(0)
@@ -191,7 +200,7 @@ class Exchange:
 
     @cached_property
     def _edges(self) -> Ints:
-        """The first second of every block, and the end."""
+        """The first second of each block, and the end."""
         return np.arange(BLOCKS + 1) * self.seconds // BLOCKS
 
     @cached_property
@@ -208,19 +217,19 @@ class Exchange:
 
     @cached_property
     def _prices(self) -> Floats:
-        """Every stock's price (columns) over the day (rows)."""
+        """The price of each stock (column) at each step of its random walk (row)."""
         rng = self._rng(6)
         volatility = _WALK * np.exp(rng.normal(0, 0.5, self.stocks))
         moves = volatility * rng.standard_normal((DAY // _WALK_STEP, self.stocks))
         return _within_limits(np.exp(np.cumsum(moves, axis=0)) * self._opening, self._opening)
 
     def _rng(self, *purpose: int) -> np.random.Generator:
-        """Random numbers of their own for every purpose, so that each can be made without the others."""
+        """Return the random number generator of a purpose; each part of the data can be made without the others."""
         return np.random.default_rng([self.seed, *purpose])
 
 
 def _wander(rng: np.random.Generator, steps: int, memory: float, columns: int = 1) -> Floats:
-    """Columns of normal numbers, each of which resembles the one above it."""
+    """Return standard normal numbers whose successive rows have the correlation ``memory``."""
     noise = rng.normal(size=(steps, columns))
     for i in range(1, steps):
         noise[i] = memory * noise[i - 1] + (1 - memory**2) ** 0.5 * noise[i]
@@ -228,5 +237,6 @@ def _wander(rng: np.random.Generator, steps: int, memory: float, columns: int = 
 
 
 def _within_limits(prices: Floats, opening: Ints) -> Floats:
+    """Return the prices, clipped to the daily limit around the opening prices."""
     lowest, highest = np.ceil(opening * (1 - DAILY_LIMIT)), np.floor(opening * (1 + DAILY_LIMIT))
     return np.clip(prices, lowest, highest)

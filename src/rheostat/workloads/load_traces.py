@@ -1,8 +1,8 @@
-"""Recorded load curves, read from a folder, or a synthetic stand-in with days, weeks and bursts.
+"""Recorded load curves, read from a folder, or synthetic ones with daily and weekly cycles and bursts.
 
-The folder is ``load`` in the one that the environment variable ``RHEOSTAT_DATA`` names. Every CSV file in it is a load:
-the first column is a time (``YYYY-MM-DD HH:MM:SS``) or a number of minutes, the second an amount. What was not recorded
-(a missing time, or an empty minute in a file whose other columns are empty too) gets the value before it.
+The environment variable ``RHEOSTAT_DATA`` names a folder, and loads are the CSV files in its subfolder ``load``. The
+first column is a time (``YYYY-MM-DD HH:MM:SS``) or a number of minutes, the second one an amount. Missing times get the
+value before them. So do rows in which all amounts are 0, in files with more than one column of amounts.
 """
 
 from __future__ import annotations
@@ -20,8 +20,13 @@ from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Series
 from rheostat.errors import ConfigurationError
 
 VARIABLE = "RHEOSTAT_DATA"
+"""The environment variable that names the folder of recorded data."""
+
 NUMBERED_FROM = datetime(2021, 8, 1, tzinfo=UTC).timestamp()
-"""When a file begins whose first column only counts minutes."""
+"""Start of files whose first column counts minutes, in seconds since 1970."""
+
+_SYNTHETIC = (("minutes", 21, 60.0), ("five minutes", 42, 300.0), ("half hours", 140, 1800.0))
+"""Names of the synthetic loads, their lengths in days, and their steps in seconds."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +34,9 @@ class Loads:
     """Load curves by name, and where they come from.
 
     Attributes:
-        series: each load by its name.
-        recorded: True if recorded, False if synthetic.
-        note: one sentence for a report.
+        series: the loads by name.
+        recorded: True if they are recorded, False if they are synthetic.
+        note: where they come from, as a text for reports.
     """
 
     series: dict[str, Series]
@@ -40,24 +45,33 @@ class Loads:
 
 
 def folder(data: Path | None = None) -> Path | None:
-    """The folder with recorded loads, in the one given or the one that the environment names; None if there is none."""
+    """Return the folder of recorded loads, or None if there is none.
+
+    Args:
+        data: folder of recorded data; by default the one that ``RHEOSTAT_DATA`` names.
+    """
     root = data or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
-    found = root / "load" if root is not None else None
-    return found if found is not None and any(found.glob("*.csv")) else None
+    load = root / "load" if root is not None else None
+    return load if load is not None and any(load.glob("*.csv")) else None
 
 
 def loads(data: Path | None = None, seed: int = 1) -> Loads:
-    """Every recorded load, or synthetic ones if there are none."""
+    """Return all recorded loads, or synthetic ones if there are none.
+
+    Args:
+        data: see ``folder``.
+        seed: seed of synthetic loads.
+    """
     where = folder(data)
     if where is None:
-        made = {f"synthetic {kind}": synthetic(days, step, seed + n) for n, (kind, days, step) in enumerate(_KINDS)}
+        made = {f"synthetic {name}": synthetic(days, step, seed + n) for n, (name, days, step) in enumerate(_SYNTHETIC)}
         return Loads(made, False, f"{VARIABLE} names no folder with recorded loads: using synthetic ones")
-    found = {path.stem: read(path) for path in sorted(where.glob("*.csv"))}
-    return Loads(found, True, f"{len(found)} recorded loads")
+    recorded = {path.stem: read(path) for path in sorted(where.glob("*.csv"))}
+    return Loads(recorded, True, f"{len(recorded)} recorded loads")
 
 
 def read(path: Path) -> Series:
-    """One recorded load, with its gaps filled."""
+    """Return the load of a file, with its gaps filled."""
     with path.open(newline="") as file:
         rows = csv.reader(file)
         header = next(rows, [])
@@ -74,25 +88,28 @@ def read(path: Path) -> Series:
         raise ConfigurationError(f"{path} is not a load: it needs at least two times, in ascending order")
     values, counts = np.unique(steps, return_counts=True)
     missing = (amounts == 0).all(axis=1) & (np.arange(len(amounts)) > 0) & (amounts.shape[1] > 1)
-    return filled(times[~missing], amounts[~missing, 0], float(values[counts.argmax()]), float(times[-1]))
+    return fill_gaps(times[~missing], amounts[~missing, 0], float(values[counts.argmax()]), float(times[-1]))
 
 
-def filled(times: Floats, amounts: Floats, step: float, last: float) -> Series:
-    """Values at equal distances from the first time to ``last``; where one is missing it gets the one before it.
+def fill_gaps(times: Floats, amounts: Floats, step: float, last: float) -> Series:
+    """Return one value per step, from the first time to ``last``; a missing value is the one before it.
 
-    >>> filled(np.array([0.0, 60.0, 240.0]), np.array([1.0, 2.0, 5.0]), step=60.0, last=300.0).values
+    >>> fill_gaps(np.array([0.0, 60.0, 240.0]), np.array([1.0, 2.0, 5.0]), step=60.0, last=300.0).values
     array([1., 2., 2., 2., 5., 5.])
     """
-    wanted = times[0] + step * np.arange(round((last - times[0]) / step) + 1)
-    position = np.searchsorted(times, wanted + step / 2) - 1
+    grid = times[0] + step * np.arange(round((last - times[0]) / step) + 1)
+    position = np.searchsorted(times, grid + step / 2) - 1
     return Series(amounts[position], float(times[0]), step)
 
 
 def synthetic(days: int, step: float, seed: int, bursts: float = 1.5) -> Series:
-    """A load with a daily and a weekly cycle, slow drift, noise, and bursts that rise fast and fade.
+    """Return a load with a daily and a weekly cycle, slow drift, noise, and bursts that rise fast and fade.
 
     Args:
-        bursts: how many a day has on average.
+        days: length in days.
+        step: seconds between two values.
+        seed: seed of all random numbers.
+        bursts: mean number of bursts per day.
 
     >>> load = synthetic(days=14, step=300.0, seed=1)
     >>> len(load), bool(load.values.min() >= 0)
@@ -113,11 +130,8 @@ def synthetic(days: int, step: float, seed: int, bursts: float = 1.5) -> Series:
     return Series(rng.poisson(load).astype(np.float64), 0.0, step)
 
 
-_KINDS = (("minutes", 21, 60.0), ("five minutes", 42, 300.0), ("half hours", 140, 1800.0))
-
-
 def _seconds(text: str) -> float:
-    """Seconds since 1970 of a time, or of a number of minutes."""
+    """Return seconds since 1970 of a time, or of a number of minutes since ``NUMBERED_FROM``."""
     if text.isdigit():
         return NUMBERED_FROM + 60.0 * int(text)
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()

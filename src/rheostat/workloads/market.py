@@ -1,4 +1,4 @@
-"""Orders of a stock exchange as arrivals: the trading day as it is, and stocks that compete for a saturated system."""
+"""Orders of a stock exchange as arrivals in a simulation: a trading day, and a constant rate to saturate a system."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from rheostat.errors import ConfigurationError
 from rheostat.workloads.cells import Arrivals, Cells, Eras
 from rheostat.workloads.draws import (
     Shards,
+    check_not_negative,
+    check_positive,
+    check_whole,
+    generator,
     hash_shards,
-    in_order,
-    mixed_up,
-    not_negative,
-    on_clock,
-    positive,
-    random,
-    shares,
-    summed,
-    whole,
+    normalize,
+    positions_to_times,
+    shuffled_shards,
+    sorted_uniform,
+    sum_by_index,
 )
 from rheostat.workloads.exchange import BLOCKS, Exchange
 
 ORDER_BYTES, TRANSACTION_BYTES = 96, 160
-"""Of an order and of a transaction (Elasticutor section 5.4)."""
+"""Sizes of an order and of a transaction in bytes (Elasticutor section 5.4)."""
 
 BURST_HEIGHT = 4.0
-"""How many times its usual rate a stock gains when a burst begins, on average."""
+"""Mean height of a burst: the rate that a stock gains when it begins, as a multiple of its usual rate."""
 
 BURST_SECONDS = 15.0
-"""After which a burst has fallen to 1/e."""
+"""Seconds after which a burst has fallen to 1/e of its height."""
 
 _ORDERS, _BURSTS = 104, 105  # purposes of random numbers
 
@@ -44,18 +44,19 @@ _ORDERS, _BURSTS = 104, 105  # purposes of random numbers
 class TradingDay(Cells):
     """The orders of a trading day (StreamSwitch section 6.1, Elasticutor section 5.4).
 
-    With a scale of 1, every second has exactly the orders that ``day.counts`` says. Any other scale multiplies these
-    numbers, and rounds them up or down at random so that they are right on average.
+    With a scale of 1, each second has exactly the orders of ``day.counts``. With another scale, these numbers are
+    multiplied and then rounded up or down at random, so that they are right on average.
 
     Attributes:
         day: the orders.
-        shards: StreamSwitch has 64, Elasticutor 8192.
-        hashed: a stock's shard is a hash of its number; if not, the number modulo ``shards``, as ``day.counts`` groups.
-        speed: how many seconds of the day go by in one second of the run.
+        shards: number of shards; StreamSwitch has 64, Elasticutor 8192.
+        hashed: True if a stock's shard is a hash of its number, False if it is the number modulo ``shards``.
+        speed: seconds of the day per second of the run.
         scale: multiplies the number of orders.
-        poisson: orders come at random moments of their second; if not, at equal distances. Their order is random.
-        seed: everything random follows from it.
-        seconds: follows from the day and the speed.
+        poisson: True if orders arrive at random times of their second, False if at equal distances. Their sequence is
+            random in both cases.
+        seed: seed of all random numbers.
+        seconds: length of the workload, ``day.seconds / speed``.
 
     >>> market = TradingDay(Exchange(orders=100_000))
     >>> len(market.between(0.0, 1.0)), int(market.day.per_second()[0])
@@ -72,8 +73,8 @@ class TradingDay(Cells):
     seconds: float = field(init=False)
 
     def __post_init__(self) -> None:
-        positive(speed=self.speed)
-        whole(1, shards=self.shards)
+        check_positive(speed=self.speed)
+        check_whole(1, shards=self.shards)
         _check_day(self.day)
         object.__setattr__(self, "seconds", self.day.seconds * self._length)
         self._check()
@@ -83,43 +84,43 @@ class TradingDay(Cells):
         return 1 / self.speed
 
     def _draw(self, index: int) -> Arrivals:
-        rng = random(self.seed, _ORDERS, index)
+        rng = generator(self.seed, _ORDERS, index)
         counts = self._counts[index].astype(np.int64)
         if self.scale != 1:
             counts = np.floor(counts * self.scale + rng.random(len(counts))).astype(np.int64)
-        shards = mixed_up(rng, counts, self._labels)
+        shards = shuffled_shards(rng, counts, self._labels)
         ends = np.array([0.0, float(len(shards))])
-        rows = in_order(rng, len(shards), *ends) if self.poisson else np.arange(len(shards), dtype=np.float64)
-        return Arrivals(on_clock(rows, ends, np.array([self._edge(index), self._edge(index + 1)])), shards)
+        rows = sorted_uniform(rng, len(shards), *ends) if self.poisson else np.arange(len(shards), dtype=np.float64)
+        return Arrivals(positions_to_times(rows, ends, np.array([self._edge(index), self._edge(index + 1)])), shards)
 
     def _rows(self, begin: float, end: float) -> Floats:
         first, last = begin / self._length, min(end / self._length, self.day.seconds)
         seconds = range(math.floor(first), math.ceil(last))
         parts = np.diff(np.arange(seconds.start, seconds.stop + 1, dtype=np.float64).clip(first, last))
         counts: Floats = np.dot(parts, self._counts[seconds.start : seconds.stop])
-        return summed(self._labels, counts, self.shards)
+        return sum_by_index(self._labels, counts, self.shards)
 
     @cached_property
     def _counts(self) -> npt.NDArray[np.int32]:
-        """Orders of every second (rows) by shard, or by stock where shards are hashes or outnumber the stocks."""
+        """Orders of each second (row) by shard, or by stock if shards are hashes or outnumber the stocks."""
         by_stock = self.hashed or self.shards > self.day.stocks
         return self.day.counts(None if by_stock else self.shards).astype(np.int32)
 
     @cached_property
     def _labels(self) -> Shards:
-        """The shard of every column of the counts."""
+        """The shard of each column of the counts."""
         if self.hashed:
             return hash_shards(np.arange(self.day.stocks), self.shards)
         return np.arange(min(self.shards, self.day.stocks), dtype=np.int32)
 
 
 class _Bursts(NamedTuple):
-    """The bursts of single stocks, in order of time.
+    """The bursts of single stocks, sorted by time.
 
     Attributes:
-        begins: when each begins, in seconds.
-        stocks: the stock of each.
-        heights: how many times its usual rate the stock gains at first.
+        begins: when each burst begins, in seconds.
+        stocks: the stock of each burst.
+        heights: the rate that the stock gains at first, as a multiple of its usual rate.
     """
 
     begins: Floats
@@ -129,26 +130,26 @@ class _Bursts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SaturatedMarket(Eras):
-    """A constant rate of orders, among which stocks come and go in popularity (Elasticutor section 5.4).
+    """A constant rate of orders, with stocks whose popularity changes (Elasticutor section 5.4).
 
-    The paper prints throughputs, for which a system needs more orders than it can take, and no rate; hence ``rate``. It
-    shows (Fig. 15) that the rates of the five most popular stocks change strongly. Here popularity goes through the 48
-    blocks of the exchange's day, in the time lapse that ``block`` says. On top of that, and invented here, single
-    stocks have bursts: they begin at random, the more often the more popular the stock, with a height that is
-    exponentially distributed, and fade away.
+    The paper reports throughputs of a saturated system but no input rate, so ``rate`` is a parameter. Its figure 15
+    shows that the rates of the five most popular stocks change strongly. Here the popularity of stocks goes through the
+    48 blocks of the exchange's day, and a block takes ``block`` seconds. In addition, single stocks have bursts, which
+    are our invention. A burst begins at a random time, more often for popular stocks, with an exponentially distributed
+    height, and then fades.
 
     Attributes:
         rate: orders per second.
-        block: seconds for which the exchange's popularity stays; it is 300 on the day itself.
-        bursts: that begin in a minute, over all stocks.
-        largest: share of the orders at which a stock is cut off, also in a burst, before shares are made to add up to
-            one again: a stock cannot be divided, so what one core can do for it bounds everybody.
+        block: seconds of a block, in which the exchange's popularity is constant; 300 in a real day.
+        bursts: bursts per minute, over all stocks.
+        largest: largest share of the orders that a stock may have, also in a burst, before shares are normalized. A
+            stock cannot be divided, so one core has to keep up with it.
         day: the exchange whose popularities are used.
-        shards: of the operator that the rows enter.
+        shards: number of shards.
         scale: multiplies all rates.
-        poisson: orders arrive at random moments; if not, at equal distances.
-        seed: everything random follows from it.
-        seconds: follows from the block.
+        poisson: True if orders arrive at random times, False if at equal distances.
+        seed: seed of all random numbers.
+        seconds: length of the workload, 48 blocks.
 
     >>> market = SaturatedMarket(rate=1_000.0)
     >>> market.seconds, round(float(market.rates(0.0, 60.0).sum()))
@@ -167,22 +168,22 @@ class SaturatedMarket(Eras):
     seconds: float = field(init=False)
 
     def __post_init__(self) -> None:
-        not_negative(rate=self.rate, bursts=self.bursts)
-        positive(block=self.block, largest=self.largest)
-        whole(1, shards=self.shards)
+        check_not_negative(rate=self.rate, bursts=self.bursts)
+        check_positive(block=self.block, largest=self.largest)
+        check_whole(1, shards=self.shards)
         _check_day(self.day)
         object.__setattr__(self, "seconds", BLOCKS * float(self.block))
         self._check()
 
     def popularity(self, time: float) -> Floats:
-        """Every stock's share of the orders at a time."""
+        """Return each stock's share of the orders at a time."""
         if not 0 <= time < self.seconds:
-            raise ConfigurationError(f"time={time}: give seconds from 0 to below {self.seconds}")
+            raise ConfigurationError(f"time={time}: must be at least 0 and below {self.seconds}, the workload's end")
         return self._stocks(self._index(time) // self._per_era)
 
     @cached_property
     def shard_of(self) -> Shards:
-        """The shard of every stock."""
+        """The shard of each stock."""
         return hash_shards(np.arange(self.day.stocks), self.shards)
 
     @property
@@ -195,41 +196,42 @@ class SaturatedMarket(Eras):
 
     @cached_property
     def _eras_per_block(self) -> int:
-        """Bursts fade by the second, or faster where blocks are shorter."""
+        """Eras per block: shares change every second because bursts fade, or once per block if it is shorter."""
         return math.ceil(self.block)
 
     def _expected(self, times: Floats) -> Floats:
         return self.rate * times
 
     def _weights(self, era: int) -> Floats:
-        return summed(self.shard_of, self._stocks(era), self.shards)
+        return sum_by_index(self.shard_of, self._stocks(era), self.shards)
 
     def _place(self, rng: np.random.Generator, index: int, rows: Floats) -> Shards:
-        # By stock, since most shards have none.
+        # Draw by stock rather than by shard: there are far fewer stocks.
         stocks = self._stocks(index // self._per_era)
-        return mixed_up(rng, rng.multinomial(len(rows), stocks), self.shard_of)
+        return shuffled_shards(rng, rng.multinomial(len(rows), stocks), self.shard_of)
 
     def _stocks(self, era: int) -> Floats:
+        """Return each stock's share of the orders in an era."""
         since = (era + 0.5) * self._era - self._all_bursts.begins
         begun = since >= 0
         heights = self._all_bursts.heights[begun] * np.exp(-since[begun] / BURST_SECONDS)
-        gained = summed(self._all_bursts.stocks[begun], heights, self.day.stocks)
-        popularity = self._drift[min(era // self._eras_per_block, BLOCKS - 1)] * (1 + gained)
-        popularity = shares("popularity", popularity)
-        return shares("popularity", np.minimum(popularity, max(self.largest, 1 / self.day.stocks)))
+        gained = sum_by_index(self._all_bursts.stocks[begun], heights, self.day.stocks)
+        popularity = self._block_popularity[min(era // self._eras_per_block, BLOCKS - 1)] * (1 + gained)
+        popularity = normalize("popularity", popularity)
+        return normalize("popularity", np.minimum(popularity, max(self.largest, 1 / self.day.stocks)))
 
     @cached_property
-    def _drift(self) -> Floats:
+    def _block_popularity(self) -> Floats:
         return self.day.popularity()
 
     @cached_property
     def _all_bursts(self) -> _Bursts:
-        rng = random(self.seed, _BURSTS, 0)
-        begins = in_order(rng, int(rng.poisson(self.bursts * self.seconds / 60)), 0.0, self.seconds)
-        stocks = rng.choice(self.day.stocks, len(begins), p=self._drift.mean(axis=0))
+        rng = generator(self.seed, _BURSTS, 0)
+        begins = sorted_uniform(rng, int(rng.poisson(self.bursts * self.seconds / 60)), 0.0, self.seconds)
+        stocks = rng.choice(self.day.stocks, len(begins), p=self._block_popularity.mean(axis=0))
         return _Bursts(begins, stocks, BURST_HEIGHT * rng.standard_exponential(len(begins)))
 
 
 def _check_day(day: Exchange) -> None:
     if day.seconds < 1 or day.stocks < 1 or day.orders < 0:
-        raise ConfigurationError(f"day={day}: a day needs at least 1 second, 1 stock and 0 orders")
+        raise ConfigurationError(f"day={day}: needs at least 1 second and 1 stock; orders must not be negative")

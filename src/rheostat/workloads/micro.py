@@ -1,4 +1,4 @@
-"""The micro-benchmark of Elasticutor (section 5.1): skewed keys whose popularity is shuffled time and again."""
+"""The micro-benchmark of Elasticutor (section 5.1): skewed keys whose popularity is shuffled at regular times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from rheostat.arrays import Floats
 from rheostat.workloads.cells import Eras
-from rheostat.workloads.draws import Shards, hash_shards, not_negative, random, summed, whole, zipf
+from rheostat.workloads.draws import Shards, check_not_negative, check_whole, generator, hash_shards, sum_by_index, zipf
 
 EXECUTORS = 32
 SHARDS_PER_EXECUTOR = 256
@@ -18,7 +18,7 @@ KEYS = 10_000
 SKEW = 0.5
 
 COST = 0.001
-"""Seconds of a core that a tuple takes."""
+"""Seconds of a core per tuple."""
 
 TUPLE_BYTES = 128
 SHARD_STATE_BYTES = 32 * 1024
@@ -30,21 +30,21 @@ _SHUFFLE = 103  # purpose of random numbers
 class Micro(Eras):
     """Keys with Zipf-distributed frequencies, which are permuted ``omega`` times a minute.
 
-    A key belongs to an executor by one hash, and to one of the executor's shards by another: shards are numbered
-    ``executor * shards_per_executor + shard within the executor``. Neither ever changes.
+    One hash of a key chooses its executor, and another one its shard within that executor. Both are fixed. Shards are
+    numbered ``executor * shards_per_executor + shard within the executor``.
 
     Attributes:
-        rate: tuples per second, which the paper does not print.
-        omega: permutations a minute, at equal distances; 0 means never.
-        executors: executors that the keys are hashed to.
-        shards_per_executor: shards of each executor.
-        keys: different keys.
+        rate: tuples per second; the paper does not say how many.
+        omega: permutations per minute, at equal distances; 0 for none.
+        executors: number of executors.
+        shards_per_executor: number of shards of each executor.
+        keys: number of distinct keys.
         skew: exponent of the Zipf distribution of keys; 0 is uniform.
-        seconds: how long it lasts; infinite by default.
+        seconds: length of the workload; infinite by default.
         scale: multiplies all rates.
-        poisson: tuples arrive at random moments; if not, at equal distances.
-        seed: everything random follows from it.
-        shards: executors times shards per executor.
+        poisson: True if tuples arrive at random times, False if at equal distances.
+        seed: seed of all random numbers.
+        shards: number of shards, ``executors * shards_per_executor``.
 
     >>> micro = Micro(1_000.0, omega=2)
     >>> micro.shards
@@ -67,18 +67,18 @@ class Micro(Eras):
     shards: int = field(init=False)
 
     def __post_init__(self) -> None:
-        not_negative(rate=self.rate, omega=self.omega, skew=self.skew)
-        whole(1, executors=self.executors, shards_per_executor=self.shards_per_executor, keys=self.keys)
+        check_not_negative(rate=self.rate, omega=self.omega, skew=self.skew)
+        check_whole(1, executors=self.executors, shards_per_executor=self.shards_per_executor, keys=self.keys)
         object.__setattr__(self, "shards", self.executors * self.shards_per_executor)
         self._check()
 
     def frequencies(self, shuffles: int) -> Floats:
-        """Every key's share of the tuples after so many permutations."""
-        return random(self.seed, _SHUFFLE, shuffles).permutation(zipf(self.keys, self.skew))
+        """Return each key's share of the tuples after a number of permutations."""
+        return generator(self.seed, _SHUFFLE, shuffles).permutation(zipf(self.keys, self.skew))
 
     @cached_property
     def shard_of(self) -> Shards:
-        """The shard of every key."""
+        """The shard of each key."""
         keys = np.arange(self.keys)
         within = hash_shards(keys, self.shards_per_executor, salt=1)
         return hash_shards(keys, self.executors) * np.int32(self.shards_per_executor) + within
@@ -95,4 +95,4 @@ class Micro(Eras):
         return self.rate * times
 
     def _weights(self, era: int) -> Floats:
-        return summed(self.shard_of, self.frequencies(era), self.shards)
+        return sum_by_index(self.shard_of, self.frequencies(era), self.shards)

@@ -1,12 +1,12 @@
-"""NEXMark: bids by auction (queries 2 and 5), persons and auctions by person (query 8), at a rate that is a sine.
+"""NEXMark at a rate that is a sine: bids by auction (queries 2 and 5), persons and auctions by person (query 8).
 
-The generator of the benchmark makes 50 events at a time: 1 person, 3 auctions, 46 bids. Ids count upwards. A bid goes
-to the *hot* auction with probability 1 - 1/2, else to one of the last auctions or of the next few, which do not exist
-yet; the hot auction is the latest whose number is a multiple of 100. Sellers are drawn in the same way, with 1 - 1/4.
-So one shard has half of all bids at any moment, and after some 1,500 bids it is another one.
+The generator of the benchmark makes rounds of 50 events: 1 person, 3 auctions and 46 bids. Ids count upwards. With
+probability 1/2, a bid is for the *hot* auction, the latest one whose id is a multiple of 100. Otherwise it is for one
+of the latest auctions, or of the next few, which do not exist yet. Sellers are drawn in the same way, with probability
+3/4 for the hot one. So at any time one shard has half of all bids, and after about 1,500 bids it is another shard.
 
-StreamSwitch (sections 6.3 to 6.5) runs the three queries at 30 thousand rows a second. These are taken as the rows that
-enter the operator of the query, and events of other kinds happen besides.
+StreamSwitch (sections 6.3 to 6.5) runs the three queries at 30,000 rows per second. Here these are the rows that enter
+the operator of the query; events of other kinds are not counted.
 """
 
 from __future__ import annotations
@@ -20,49 +20,56 @@ import numpy.typing as npt
 
 from rheostat.arrays import Floats
 from rheostat.errors import ConfigurationError
-from rheostat.workloads.draws import Shards, hash_shards, summed
+from rheostat.workloads.draws import Shards, hash_shards, sum_by_index
 from rheostat.workloads.sinusoid import BASE, Sine
 
 Query = Literal["q2", "q5", "q8"]
 Ids = npt.NDArray[np.int64]
 
 PERSONS, AUCTIONS, BIDS = 1, 3, 46
-"""Events of every kind among 50 successive ones."""
+"""Events of each kind in a round of 50 events."""
 
 PERSON_BYTES, AUCTION_BYTES, BID_BYTES = 200, 500, 100
 
-_FIRST = 1_000  # number of the first person and of the first auction
-_HOT_EVERY = 100  # ids, of which the first is hot
-_LEAD = 10  # ids that are drawn although they do not exist yet
+_FIRST = 1_000  # id of the first person and of the first auction; inside this module they count from 0
+_HOT_EVERY = 100  # hot ids are multiples of this
+_LEAD = 10  # number of next ids that can be drawn although they do not exist yet
 
 
 class _Recent(NamedTuple):
-    """How an id is drawn: the hot one, or any of the latest ids and of the lead.
+    """How ids are drawn: the hot id, or one of the latest ids and of the next few.
 
     Attributes:
-        ratio: the id is hot with probability ``1 - 1 / ratio``.
-        window: how many of the latest ids can be drawn if it is not.
+        ratio: the hot id is drawn with probability ``1 - 1 / ratio``.
+        window: number of latest ids that can be drawn otherwise.
     """
 
     ratio: int
     window: int
 
     def draw(self, rng: np.random.Generator, last: Ids) -> Ids:
-        """An id for every row; ``last`` is the latest id that exists then."""
-        chance = rng.random(len(last)) * self.ratio  # below 1 if the id is not hot, and then where it lies in its range
+        """Draw an id for each row; ``last`` is the latest id that exists then."""
+        chance = rng.random(len(last)) * self.ratio  # below 1 if the id is not hot; then also its place in the range
         least = np.maximum(last - (self.window - 1), 0)
         other = least + (chance * (last - least + (1 + _LEAD))).astype(np.int64)
         return np.where(chance < 1, other, last // _HOT_EVERY * _HOT_EVERY)
 
     def expected(self, last: Ids, rows: Floats) -> tuple[Ids, Floats]:
-        """Ids, and the rows that each is expected to get from rows at every value of ``last``, which is in order."""
+        """Return ids, and the number of rows expected for each of them.
+
+        Args:
+            last: the latest id that exists, for groups of rows, sorted.
+            rows: number of rows of each group.
+        """
         least = np.maximum(last - (self.window - 1), 0)
         each = rows / self.ratio / (last - least + (1 + _LEAD))
         hot = last // _HOT_EVERY * _HOT_EVERY
         ids = np.arange(min(least[0], hot[0]), last[-1] + _LEAD + 2)
-        begun, over = (summed(place - ids[0], each, len(ids)) for place in (least, last + (1 + _LEAD)))
-        others = np.cumsum(begun - over).clip(0)  # rounding leaves a trace below 0
-        return ids, others + summed(hot - ids[0], rows * (1 - 1 / self.ratio), len(ids))
+        # Each id from least to last + _LEAD gets equally many rows: sum the changes where these ranges begin and end.
+        begins = sum_by_index(least - ids[0], each, len(ids))
+        ends = sum_by_index(last + (1 + _LEAD) - ids[0], each, len(ids))
+        others = np.cumsum(begins - ends).clip(0)  # rounding can leave values slightly below 0
+        return ids, others + sum_by_index(hot - ids[0], rows * (1 - 1 / self.ratio), len(ids))
 
 
 _AUCTION = _Recent(ratio=2, window=101)
@@ -71,18 +78,18 @@ _SELLER = _Recent(ratio=4, window=1_000)
 
 @dataclass(frozen=True, eq=False)
 class Nexmark(Sine):
-    """The rows that enter the operator of a query, with the key it is partitioned by hashed to shards.
+    """The rows that enter the operator of a query; their shards are hashes of the operator's key.
 
     Attributes:
-        query: ``q2`` and ``q5`` take bids by auction; ``q8`` takes persons by id and auctions by seller.
-        base: rows per second, on average.
-        amplitude: how far the rate goes from that, at most ``base``.
+        query: ``q2`` and ``q5`` read bids by auction; ``q8`` reads persons by id and auctions by seller.
+        base: mean rows per second.
+        amplitude: largest difference from ``base`` in rows per second, at most ``base``.
         period: seconds from one peak to the next.
-        shards: of the operator that the rows enter.
-        seconds: how long it lasts; infinite by default.
+        shards: number of shards.
+        seconds: length of the workload; infinite by default.
         scale: multiplies all rates.
-        poisson: if not, rows are at equal distances on the axis of expected rows, in the generator's fixed order.
-        seed: everything random follows from it.
+        poisson: True if rows arrive at random times, False if at equal distances, in the fixed order of the generator.
+        seed: seed of all random numbers.
 
     >>> bids = Nexmark("q5")
     >>> rates = [bids.rates(t, t + 0.01) for t in (10.0, 10.1)]
@@ -104,7 +111,7 @@ class Nexmark(Sine):
 
     def __post_init__(self) -> None:
         if self.query not in ("q2", "q5", "q8"):
-            raise ConfigurationError(f"query={self.query!r}: give 'q2', 'q5' or 'q8'")
+            raise ConfigurationError(f"query={self.query!r}: must be 'q2', 'q5' or 'q8'")
         self._check()
 
     def _place(self, rng: np.random.Generator, _index: int, rows: Floats) -> Shards:
@@ -119,27 +126,32 @@ class Nexmark(Sine):
     def _rows(self, begin: float, end: float) -> Floats:
         first, last = self.scale * self._expected(np.array([begin, end]))
         if self.query != "q8":
-            turns, bids = _turns(first, last, BIDS, 0, BIDS)
-            ids, rows = _AUCTION.expected(_last_auction(turns), bids)
+            rounds, bids = _rounds(first, last, BIDS, 0, BIDS)
+            ids, rows = _AUCTION.expected(_last_auction(rounds), bids)
         else:
-            turns, auctions = _turns(first, last, PERSONS + AUCTIONS, PERSONS, PERSONS + AUCTIONS)
-            ids, rows = _SELLER.expected(turns, auctions)
-            rows[turns - ids[0]] += _turns(first, last, PERSONS + AUCTIONS, 0, PERSONS)[1]
-        return summed(hash_shards(ids + _FIRST, self.shards), rows, self.shards) / self.scale
+            rounds, auctions = _rounds(first, last, PERSONS + AUCTIONS, PERSONS, PERSONS + AUCTIONS)
+            ids, rows = _SELLER.expected(rounds, auctions)
+            rows[rounds - ids[0]] += _rounds(first, last, PERSONS + AUCTIONS, 0, PERSONS)[1]
+        return sum_by_index(hash_shards(ids + _FIRST, self.shards), rows, self.shards) / self.scale
 
 
-def _last_auction(turn: Ids) -> Ids:
-    """The latest auction when the bids of a turn of 50 events are made."""
-    return turn * AUCTIONS + (AUCTIONS - 1)
+def _last_auction(round_: Ids) -> Ids:
+    """Return the latest auction at the time of the bids of a round."""
+    return round_ * AUCTIONS + (AUCTIONS - 1)
 
 
-def _turns(first: float, last: float, size: int, begin: int, end: int) -> tuple[Ids, Floats]:
-    """The turns of ``size`` rows between two places on the axis of rows, and how much of each lies there.
+def _rounds(first: float, last: float, size: int, begin: int, end: int) -> tuple[Ids, Floats]:
+    """Return the rounds that lie between two positions, at least in part, and the number of rows of each that do.
 
-    Only the rows from ``begin`` to ``end`` of a turn count.
+    Args:
+        first: the first position; see ``ExpectedFlow``.
+        last: the end of the positions.
+        size: rows per round.
+        begin: the first row of a round that counts.
+        end: the end of the rows of a round that count.
 
-    >>> _turns(3.0, 9.0, 4, 1, 4)
+    >>> _rounds(3.0, 9.0, 4, 1, 4)
     (array([0, 1, 2]), array([1., 3., 0.]))
     """
-    turns = np.arange(int(first // size), max(math.ceil(last / size), int(first // size) + 1))
-    return turns, np.clip(last - turns * size, begin, end) - np.clip(first - turns * size, begin, end)
+    rounds = np.arange(int(first // size), max(math.ceil(last / size), int(first // size) + 1))
+    return rounds, np.clip(last - rounds * size, begin, end) - np.clip(first - rounds * size, begin, end)

@@ -10,17 +10,23 @@ import numpy as np
 from rheostat.arrays import Floats
 from rheostat.errors import ConfigurationError
 from rheostat.workloads.cells import Eras, ExpectedFlow
-from rheostat.workloads.draws import not_negative, positive, random, whole, zipf
+from rheostat.workloads.draws import check_not_negative, check_positive, check_whole, generator, zipf
 
 BASE = 30_000.0
-"""Rows per second around which StreamSwitch's inputs swing, by 10 to 30 thousand, within 70 seconds to 10 minutes."""
+"""Mean rows per second of StreamSwitch's inputs; their amplitudes are 10,000 to 30,000, their periods 70 to 600 s."""
 
-_PIECES = 256  # of a period; within one, the rate is taken as constant
+_PIECES = 256  # pieces of a period, in each of which the rate is taken as constant
 _WEIGHTS = 102  # purpose of random numbers
 
 
 class Sine(ExpectedFlow):
-    """A total rate of ``base + amplitude * sin(2 pi time / period)``."""
+    """Base of workloads with a total rate of ``base + amplitude * sin(2 pi time / period)``.
+
+    Attributes:
+        base: mean rows per second.
+        amplitude: largest difference from ``base``, in rows per second.
+        period: seconds from one peak to the next.
+    """
 
     base: float
     amplitude: float
@@ -38,12 +44,12 @@ class Sine(ExpectedFlow):
         return np.linspace(begin, end, math.ceil((end - begin) / self.period * _PIECES) + 1)
 
     def _check(self) -> None:
-        positive(base=self.base, period=self.period)
+        check_positive(base=self.base, period=self.period)
         if not 0 <= self.amplitude <= self.base:
             raise ConfigurationError(
-                f"amplitude={self.amplitude}: give a number from 0 to base={self.base}, so that no rate is negative"
+                f"amplitude={self.amplitude}: must be between 0 and base={self.base}, so that no rate is negative"
             )
-        whole(1, shards=self.shards)
+        check_whole(1, shards=self.shards)
         super()._check()
 
 
@@ -52,15 +58,15 @@ class Sinusoid(Sine, Eras):
     """A total rate of ``base + amplitude * sin(2 pi time / period)``.
 
     Attributes:
-        base: rows per second, on average.
-        amplitude: how far the rate goes from that, at most ``base``.
+        base: mean rows per second.
+        amplitude: largest difference from ``base`` in rows per second, at most ``base``.
         period: seconds from one peak to the next.
-        shards: of the operator that the rows enter.
-        skew: exponent of the Zipf distribution of rows over shards; 0 is uniform. Which shards are popular is drawn.
-        seconds: how long it lasts; infinite by default.
+        shards: number of shards.
+        skew: exponent of the Zipf distribution of rows over shards; 0 is uniform. Popular shards are chosen at random.
+        seconds: length of the workload; infinite by default.
         scale: multiplies all rates.
-        poisson: rows arrive at random moments; if not, at equal distances.
-        seed: everything random follows from it.
+        poisson: True if rows arrive at random times, False if at equal distances.
+        seed: seed of all random numbers.
 
     >>> waves = Sinusoid(base=30_000, amplitude=10_000, period=600, shards=64)
     >>> [round(float(waves.rates(t, t + 0.1).sum()), -2) for t in (0, 150, 300, 450)]
@@ -78,8 +84,8 @@ class Sinusoid(Sine, Eras):
     seed: int = 1
 
     def __post_init__(self) -> None:
-        not_negative(skew=self.skew)
+        check_not_negative(skew=self.skew)
         self._check()
 
     def _weights(self, _era: int) -> Floats:
-        return random(self.seed, _WEIGHTS, 0).permutation(zipf(self.shards, self.skew))
+        return generator(self.seed, _WEIGHTS, 0).permutation(zipf(self.shards, self.skew))

@@ -1,4 +1,4 @@
-"""The continuous engine by hand: exact times of few rows, full queues, the network, and plans that are refused."""
+"""The continuous engine: exact times worked out by hand, full queues, the network, and plans that are refused."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_rows_without_room_are_no_silent_loss(monkeypatch: pytest.MonkeyPatch) -
     running = many()
     running.step()
     monkeypatch.setattr(Continuous, "_make_room", lambda *_: None)
-    with pytest.raises(RheostatError, match=r"\d+ rows found no room"):
+    with pytest.raises(RheostatError, match=r"lost \d+ rows because its pool of rows was full"):
         running.step()
 
 

@@ -13,6 +13,7 @@ from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
 from rheostat.elastic.model.queueing import jackson_sojourn, md1_sojourn, mm1_sojourn, mmk_sojourn
 from rheostat.simulate.continuous.engine import Continuous
+from rheostat.simulate.continuous.records import FOREVER
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.workloads.arrivals import Constant
 from tests.simulate.scripted import UNBOUNDED, Scripted, engine, move, slots_of
@@ -170,16 +171,16 @@ QUICK: dict[str, Any] = {"shard_sync": 0.002, "operator_sync": 0.025, "upstream"
 
 
 def in_use(running: Continuous) -> int:
-    """Rows in any queue or in service, by the engine's own books; labels of shards that leave are rows as well."""
+    """Rows in queues or in service, from the engine's records, without the labels of moving shards."""
     rows = len(running._rows) - int(running._totals[0]["free_rows"])
-    labels = int(((running._shards["target"] >= 0) & (running._shards["ready"] >= 1e300)).sum())
-    served = int((running._late["shard"] >= 0).sum())
+    labels = int(((running._shards["target"] >= 0) & (running._shards["ready"] >= FOREVER)).sum())
+    served = int((running._unfinished["shard"] >= 0).sum())
     return rows + served - labels * (running.pause is Pause.SHARD)
 
 
 @st.composite
 def changes(draw: st.DrawFn, shards: int, slots: int) -> list[tuple[int, OperatorPlan]]:
-    """After how many intervals which plan is asked for; slots come and go, always on the same node."""
+    """Plans and the intervals after which they are applied; slots are added and removed, always on the same node."""
     found, number = [], 0
     for _ in range(draw(st.integers(1, 5))):
         number += draw(st.integers(1, 6))

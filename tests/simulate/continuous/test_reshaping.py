@@ -12,7 +12,7 @@ from rheostat.elastic.model.plan import OperatorPlan, Plan, Subspaces
 from rheostat.elastic.model.policy import Pause
 from rheostat.elastic.policies import Elasticutor
 from rheostat.simulate.continuous.engine import Continuous, Interval
-from rheostat.simulate.continuous.shard_moves import repartitioned
+from rheostat.simulate.continuous.shard_moves import changes_executors
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.simulation import Simulation
 from rheostat.simulate.trace import Trace
@@ -20,7 +20,7 @@ from rheostat.workloads.arrivals import RateCurve
 from tests.simulate.scripted import done, engine, move, steps
 
 QUICK: dict[str, Any] = {"shard_sync": 0.002, "operator_sync": 0.15, "upstream": 2}
-"""300 ms until everybody upstream knows."""
+"""300 ms to tell all upstream executors the new routing."""
 
 
 def owned(routing: list[int], executors: list[int], owners: list[int]) -> OperatorPlan:
@@ -69,7 +69,7 @@ def test_a_slot_that_changes_its_executor_with_its_shards_stops_the_operator() -
 
 def test_executors_that_get_other_numbers_are_the_same() -> None:
     renumbered = owned([1, 1, 2], [1, 1, 0], [1, 1, 0])
-    assert not repartitioned(BEFORE, renumbered)
+    assert not changes_executors(BEFORE, renumbered)
     assert stopped(BEFORE, renumbered) == [False, False, False]
 
 
@@ -78,14 +78,14 @@ def test_executors_that_get_other_numbers_are_the_same() -> None:
     [([0, 0, 1], False), ([5, 5, 2], False), ([0, 0, 0], True), ([0, 1, 2], True), ([0, 1, 1], True)],
 )
 def test_a_change_is_seen_by_who_shares_an_executor(executors: list[int], changes: bool) -> None:
-    assert repartitioned(BEFORE, owned([0, 1, 2], executors, [0, 0, 1])) == changes
+    assert changes_executors(BEFORE, owned([0, 1, 2], executors, [0, 0, 1])) == changes
 
 
 def test_slots_without_executors_are_executors_by_themselves_to_begin_with() -> None:
     plain = OperatorPlan(np.array([0, 0, 1]), np.zeros(2, dtype=np.int64))
-    assert not repartitioned(plain, owned([0, 2, 1], [0, 0, 1], [0, 1, 0]))
-    assert repartitioned(plain, owned([0, 1, 1], [0, 1, 1], [0, 1, 0]))
-    assert not repartitioned(BEFORE, plain)
+    assert not changes_executors(plain, owned([0, 2, 1], [0, 0, 1], [0, 1, 0]))
+    assert changes_executors(plain, owned([0, 1, 1], [0, 1, 1], [0, 1, 0]))
+    assert not changes_executors(BEFORE, plain)
 
 
 # The hybrid: a load that outgrows a node

@@ -1,4 +1,4 @@
-"""Shards on the move: exact times by hand, who has to stop, and what is counted."""
+"""Shards that move: exact times worked out by hand, what has to stop, and what is counted."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_within_a_node_no_state_is_sent(pause: Pause) -> None:
 def test_a_slot_keeps_its_node(pause: Pause) -> None:
     """Slot 2 of node 0 cannot go to node 1, with or without its shards: there it is another slot."""
     for wanted in (slots_of(0, 0, 0, 1, 1, 2, nodes=[0, 1, 1]), slots_of(0, 0, 0, 1, 2, 0, nodes=[0, 1, 1])):
-        with pytest.raises(ConfigurationError, match="slot 2 cannot go to another node"):
+        with pytest.raises(ConfigurationError, match="slot 2 cannot move to another node"):
             migrated(pause, wanted)
 
 

@@ -1,13 +1,13 @@
-"""The continuous engine: rows one by one through queues, slots, a network and moving shards.
+"""The continuous engine: simulates every row, with queues, slots, a network and shards that move.
 
 ===============  =====================================================================================================
-``engine``       the engine as Python sees it: step it by intervals, apply plans to it
-``records``      its state, as records that compiled loops read and write
-``job_records``  a job as such records
-``kernel``       the inner loops: rows through queues, slots that serve them
+``engine``       the engine's Python interface: step it by intervals, apply plans to it
+``records``      the state of the simulation, as record arrays that compiled loops read and write
+``job_records``  converts a job to such records
+``kernel``       the compiled loops: admit rows, serve them in slots, hand over shards that moved
 ``queues``       queues of rows, as linked lists in one pool
-``network``      when rows and state are on another node
-``shard_moves``  how shards begin to move
+``network``      computes when rows and state arrive on another node
+``shard_moves``  starts the move of shards
 ``randomness``   random numbers inside compiled loops
 ===============  =====================================================================================================
 """

@@ -1,11 +1,12 @@
-"""The continuous engine's inner loops: rows through bounded queues, slots that serve them, shards on the move.
+"""The compiled loops of the continuous engine: rows enter bounded queues, slots serve them, shards move.
 
-Time goes in ticks. In each, shards that have arrived at their new slot are handed over, the source sends, and operators
-serve one after the other, upstream first. Inside a tick times are exact: a row's service begins when it is there and
-its slot is free, whichever is later. Only what is felt backwards, a full queue downstream, waits for the next tick.
+Time advances in ticks. In each tick, shards that arrived at their new slot are handed over, the source sends rows, and
+the operators serve rows one after the other, upstream first. Times inside a tick are exact: the service of a row begins
+when the row is there and its slot is free, whichever is later. Only back-pressure is delayed: a sender notices a full
+queue downstream in the next tick.
 
-A sender hands its row over also to a full queue, and may not go on before that queue has room again. So which row is
-next never depends on who has room, and one hot slot stops everybody, as it does in engines with bounded queues.
+A sender may push a row to a full queue, but then stops until that queue has room again. So the order of rows does not
+depend on which queues have room, and one hot slot stops everything upstream, as in engines with bounded queues.
 """
 
 from __future__ import annotations
@@ -16,12 +17,19 @@ from typing import Any
 import numpy as np
 
 from rheostat.jit import compiled, inlined
-from rheostat.simulate.continuous.network import carried, sent
-from rheostat.simulate.continuous.queues import give, land, pop, push, send, take
+from rheostat.simulate.continuous.network import transfer_row, transfer_state
+from rheostat.simulate.continuous.queues import allocate, land_rows, pop, push, push_in_transit, release
 from rheostat.simulate.continuous.randomness import exponential, uniform
-from rheostat.simulate.continuous.records import BINS, NOBODY, World
-
-_FINEST = 1e-5  # seconds of latency in the first bin
+from rheostat.simulate.continuous.records import (
+    BINS,
+    BINS_PER_DOUBLING,
+    DRAINING,
+    FINEST_BIN,
+    MOVING,
+    NOBODY,
+    RUNNING,
+    World,
+)
 
 
 @inlined
@@ -32,15 +40,32 @@ def deliver(
     operators: Any,
     nodes: Any,
     totals: Any,
-    pace: float,
+    seconds_per_byte: float,
     buffer: float,
     row: int,
     shard: int,
     now: float,
     sender: int,
-    inside: bool,
+    in_transit: bool,
 ) -> float:
-    """Bring a row to the slot of its shard, or to those who wait for that shard; until when the sender has to wait."""
+    """Send a row to the slot of its shard, or hold it while the shard moves; return when the sender may send again.
+
+    Args:
+        slots: ``SLOT`` records.
+        shards: ``SHARD`` records.
+        rows: ``ROW`` records.
+        operators: ``OPERATOR`` records.
+        nodes: ``NODE`` records.
+        totals: one ``TOTALS`` record.
+        seconds_per_byte: of the network.
+        buffer: seconds of data that may wait for a network before the sender has to wait.
+        row: the row.
+        shard: its shard.
+        now: when it is sent.
+        sender: node that sends it.
+        in_transit: True for rows of other operators, which may be sent out of order and are sorted before they are
+            queued; False for rows of the source, which are sent in order and queued at once.
+    """
     size = operators[shards[shard].operator].row_bytes
     rows[row].shard = shard
     rows[row].arrived = now
@@ -48,42 +73,54 @@ def deliver(
     lag = 0.0
     slot = shards[shard].slot if shards[shard].target == NOBODY else shards[shard].target
     home, node = slots[slot].home, slots[slot].node
-    ready = sent(nodes, totals, pace, sender, home, size, now)
-    if pace > 0.0 and sender != home and sender != NOBODY:
-        lag = max(nodes[sender].sends, nodes[home].takes) - buffer
+    ready = transfer_row(nodes, totals, seconds_per_byte, sender, home, size, now)
+    if seconds_per_byte > 0.0 and sender != home and sender != NOBODY:
+        lag = max(nodes[sender].row_out, nodes[home].row_in) - buffer
     if shards[shard].target != NOBODY:
         rows[row].ready = ready
         push(rows, shards, shard, row)
         return lag
     if home != node:
-        ready = sent(nodes, totals, pace, home, node, size, ready)
+        ready = transfer_row(nodes, totals, seconds_per_byte, home, node, size, ready)
         totals[0].remote += size
-        if pace > 0.0:
-            lag = max(lag, nodes[home].sends - buffer, nodes[node].takes - buffer)
+        if seconds_per_byte > 0.0:
+            lag = max(lag, nodes[home].row_out - buffer, nodes[node].row_in - buffer)
     rows[row].ready = ready
-    if inside:
-        send(rows, slots, slot, row)
+    if in_transit:
+        push_in_transit(rows, slots, slot, row)
     else:
         push(rows, slots, slot, row)
     return lag
 
 
 @compiled
-def admit(w: World, times: Any, goals: Any, begin: int, start: float, end: float) -> int:
-    """Rows of the workload enter until the tick ends or the source is stopped; the first that is left for later."""
+def admit(w: World, times: Any, row_shards: Any, begin: int, start: float, end: float) -> int:
+    """Let rows of the workload enter until the tick ends or a full queue stops the source.
+
+    Args:
+        w: the simulation.
+        times: when each row is due.
+        row_shards: the shard of each row.
+        begin: the first row that has not entered yet.
+        start: when the tick begins.
+        end: when the tick ends.
+
+    Returns:
+        The first row that has not entered now.
+    """
     queue, hold = w.queue, w.hold
-    slots, shards, rows, operators, nodes, totals, pace, buffer = (
+    slots, shards, rows, operators, nodes, totals, seconds_per_byte, buffer = (
         w.slots,
         w.shards,
         w.rows,
         w.operators,
         w.nodes,
         w.totals,
-        w.pace,
+        w.seconds_per_byte,
         w.buffer,
     )
     i = begin
-    # What a source that is stopped cannot keep is never sent.
+    # Rows that waited longer than the source's patience are never sent.
     latest = start - w.patience if w.patience > 0.0 else max(start, totals[0].source_free)
     while i < len(times) and times[i] < latest:
         i += 1
@@ -95,18 +132,20 @@ def admit(w: World, times: Any, goals: Any, begin: int, start: float, end: float
             if blocked < NOBODY and shards[-blocked - 2].length > hold:
                 break
             totals[0].source_blocked = NOBODY
-        if totals[0].source_free >= end or operators[0].phase != 0:
+        if totals[0].source_free >= end or operators[0].phase != RUNNING:
             break
-        row = take(rows, totals)
+        row = allocate(rows, totals)
         if row == NOBODY:
             break
         now = max(times[i], start, totals[0].source_free)
         due = times[i] if w.patience > 0.0 else now
         rows[row].born = due
-        shard = goals[i]
+        shard = row_shards[i]
         sender = totals[0].turn
         totals[0].turn = sender + 1 if sender + 1 < len(nodes) else 0
-        lag = deliver(slots, shards, rows, operators, nodes, totals, pace, buffer, row, shard, now, sender, False)
+        lag = deliver(
+            slots, shards, rows, operators, nodes, totals, seconds_per_byte, buffer, row, shard, now, sender, False
+        )
         rows[row].arrived = due
         totals[0].admitted += 1
         totals[0].source_free = max(totals[0].source_free, lag)
@@ -121,9 +160,18 @@ def admit(w: World, times: Any, goals: Any, begin: int, start: float, end: float
 
 @compiled
 def emit(w: World, operator: int, slot: int, origin: int, done: float, born: float) -> None:
-    """Send on what a row causes; the slot is stopped if a queue downstream is full then."""
+    """Send the rows that a completed row causes downstream; block the slot if a queue there is full afterwards.
+
+    Args:
+        w: the simulation.
+        operator: the operator that completed the row.
+        slot: the slot that completed it.
+        origin: the shard of the row.
+        done: when it was completed.
+        born: when the row of the workload that it comes from entered the job.
+    """
     queue, hold = w.queue, w.hold
-    slots, shards, rows, operators, nodes, totals, edges, cumulated, random, pace, buffer = (
+    slots, shards, rows, operators, nodes, totals, edges, cumulative_weights, random, seconds_per_byte, buffer = (
         w.slots,
         w.shards,
         w.rows,
@@ -131,9 +179,9 @@ def emit(w: World, operator: int, slot: int, origin: int, done: float, born: flo
         w.nodes,
         w.totals,
         w.edges,
-        w.cumulated,
+        w.cumulative_weights,
         w.random,
-        w.pace,
+        w.seconds_per_byte,
         w.buffer,
     )
     first, count = operators[operator].first_edge, operators[operator].edges
@@ -143,25 +191,29 @@ def emit(w: World, operator: int, slot: int, origin: int, done: float, born: flo
     now = done
     if home != node and count > 0:
         size = operators[operator].out_bytes * operators[operator].selectivity
-        now = sent(nodes, totals, pace, node, home, size, now)
+        now = transfer_row(nodes, totals, seconds_per_byte, node, home, size, now)
         totals[0].remote += size
     for e in range(first, first + count):
         target = edges[e]
         copies = whole + (1 if part > 0.0 and uniform(random) < part else 0)
         for _ in range(copies):
-            row = take(rows, totals)
+            row = allocate(rows, totals)
             if row == NOBODY:
                 totals[0].lost += 1
                 continue
             low = operators[target].first_weight
             if low == NOBODY:
-                inside = (origin - operators[operator].first_shard) % operators[target].shards
+                offset = (origin - operators[operator].first_shard) % operators[target].shards
             else:
                 high = low + operators[target].shards
-                inside = min(np.searchsorted(cumulated[low:high], uniform(random)), operators[target].shards - 1)
-            shard = operators[target].first_shard + inside
+                offset = min(
+                    np.searchsorted(cumulative_weights[low:high], uniform(random)), operators[target].shards - 1
+                )
+            shard = operators[target].first_shard + offset
             rows[row].born = born
-            lag = deliver(slots, shards, rows, operators, nodes, totals, pace, buffer, row, shard, now, home, True)
+            lag = deliver(
+                slots, shards, rows, operators, nodes, totals, seconds_per_byte, buffer, row, shard, now, home, True
+            )
             slots[slot].lag = max(slots[slot].lag, lag)
             if shards[shard].target != NOBODY:
                 if shards[shard].length > hold:
@@ -172,22 +224,31 @@ def emit(w: World, operator: int, slot: int, origin: int, done: float, born: flo
 
 @inlined
 def bin_of(latency: float) -> int:
-    """The bin of latencies that one belongs to: eight of equal width for each doubling."""
-    if latency < _FINEST:
+    """Return the latency bin of a latency in seconds; see ``BINS``."""
+    if latency < FINEST_BIN:
         return 0
-    part, doublings = math.frexp(latency / _FINEST)
-    return min(8 * (doublings - 1) + int(16.0 * part - 8.0) + 1, BINS - 1)
+    part, doublings = math.frexp(latency / FINEST_BIN)
+    # part is in [0.5, 1).
+    within = int(2.0 * BINS_PER_DOUBLING * part - BINS_PER_DOUBLING)
+    return min(BINS_PER_DOUBLING * (doublings - 1) + within + 1, BINS - 1)
 
 
 @compiled
-def leave(w: World, shard: int, now: float, sync: float) -> None:
-    """All rows of a moving shard that waited in its old slot are done: its state goes to the new one."""
-    slots, shards, nodes, totals, pace = w.slots, w.shards, w.nodes, w.totals, w.pace
+def send_state(w: World, shard: int, now: float, sync: float) -> None:
+    """Send the state of a moving shard to its new slot, once its pending rows in the old slot are done.
+
+    Args:
+        w: the simulation.
+        shard: the shard.
+        now: when the last pending row was done.
+        sync: seconds of synchronisation before the state is sent.
+    """
+    slots, shards, nodes, totals, seconds_per_byte = w.slots, w.shards, w.nodes, w.totals, w.seconds_per_byte
     old, new = slots[shards[shard].slot].node, slots[shards[shard].target].node
     drained = now - shards[shard].asked
     ready = now + sync
     if old != new:
-        ready = carried(nodes, pace, old, new, shards[shard].state, now + sync)
+        ready = transfer_state(nodes, seconds_per_byte, old, new, shards[shard].state, now + sync)
         totals[0].migrated += shards[shard].state
         totals[0].far_moves += 1
         totals[0].far_seconds += ready - shards[shard].asked
@@ -203,7 +264,7 @@ def leave(w: World, shard: int, now: float, sync: float) -> None:
 def complete(
     shards: Any, operators: Any, totals: Any, bins: Any, operator: int, shard: int, latency: float, since_born: float
 ) -> None:
-    """Count a row that is done."""
+    """Count a completed row."""
     shards[shard].completed += 1
     shards[shard].done += 1
     shards[shard].waited += latency
@@ -214,31 +275,31 @@ def complete(
 
 
 @compiled
-def finish(w: World) -> None:
-    """Go on with the rows that were worked on when the interval before ended."""
-    late, slots, shards, operators, totals, bins = w.late, w.slots, w.shards, w.operators, w.totals, w.bins
+def finish_rows(w: World) -> None:
+    """Continue with the rows that were in service when the last interval ended."""
+    unfinished, slots, shards, operators, totals, bins = w.unfinished, w.slots, w.shards, w.operators, w.totals, w.bins
     begin, until = totals[0].begin, totals[0].until
     for slot in range(len(slots)):
         for server in range(slots[slot].servers):
-            shard = late[slot, server].shard
+            shard = unfinished[slot, server].shard
             if shard == NOBODY:
                 continue
-            done = late[slot, server].done
+            done = unfinished[slot, server].done
             slots[slot].useful += min(done, until) - begin
             if done <= until:
-                operator, born = slots[slot].operator, late[slot, server].born
-                complete(shards, operators, totals, bins, operator, shard, late[slot, server].waited, done - born)
-                late[slot, server].shard = NOBODY
+                operator, born = slots[slot].operator, unfinished[slot, server].born
+                complete(shards, operators, totals, bins, operator, shard, unfinished[slot, server].waited, done - born)
+                unfinished[slot, server].shard = NOBODY
                 if operators[operator].edges > 0:
                     emit(w, operator, slot, shard, done, born)
 
 
 @compiled
 def serve(w: World, slot: int, end: float) -> None:
-    """Let a slot work until the tick ends, its queue is empty, or a queue downstream is full."""
-    free, late, slots, shards, rows, operators, totals, edges, random, bins, queue, hold = (
+    """Let a slot serve rows until the tick ends, its queue is empty, or a full queue downstream stops it."""
+    free, unfinished, slots, shards, rows, operators, totals, edges, random, bins, queue, hold = (
         w.free,
-        w.late,
+        w.unfinished,
         w.slots,
         w.shards,
         w.rows,
@@ -253,19 +314,19 @@ def serve(w: World, slot: int, end: float) -> None:
     operator = slots[slot].operator
     cost = operators[operator].cost * slots[slot].speed
     count, first_edge = slots[slot].servers, operators[operator].first_edge
-    if slots[slot].first != NOBODY:
-        land(rows, slots, slot, end)
+    if slots[slot].transit_head != NOBODY:
+        land_rows(rows, slots, slot, end)
     while slots[slot].head != NOBODY:
         blocked = slots[slot].blocked
         if blocked != NOBODY:
             full = slots[blocked].length > queue if blocked >= 0 else shards[-blocked - 2].length > hold
-            if full or (blocked >= 0 and operators[slots[blocked].operator].phase != 0):
+            if full or (blocked >= 0 and operators[slots[blocked].operator].phase != RUNNING):
                 for k in range(count):
                     free[slot, k] = max(free[slot, k], end)
                 break
             slots[slot].blocked = NOBODY
         for e in range(first_edge, first_edge + operators[operator].edges):
-            if operators[edges[e]].phase != 0:
+            if operators[edges[e]].phase != RUNNING:
                 for k in range(count):
                     free[slot, k] = max(free[slot, k], end)
                 return
@@ -280,17 +341,17 @@ def serve(w: World, slot: int, end: float) -> None:
         row = pop(rows, slots, slot)
         shard = rows[row].shard
         if shard < 0:
-            # Servers that still work on rows of this shard have to finish them first.
+            # A label: the other servers may still work on rows of this shard, and have to finish them first.
             for k in range(count):
                 start = max(start, free[slot, k])
-            leave(w, -shard - 1, start, w.shard_sync)
-            give(rows, totals, row)
+            send_state(w, -shard - 1, start, w.shard_sync)
+            release(rows, totals, row)
             continue
         seconds = cost * exponential(random) if operators[operator].exponential else cost
         done = start + seconds
         free[slot, server] = done
         latency, born = done - rows[row].arrived, rows[row].born
-        give(rows, totals, row)
+        release(rows, totals, row)
         if done <= totals[0].until:
             slots[slot].useful += seconds
             complete(shards, operators, totals, bins, operator, shard, latency, done - born)
@@ -298,23 +359,33 @@ def serve(w: World, slot: int, end: float) -> None:
                 emit(w, operator, slot, shard, done, born)
         else:
             slots[slot].useful += totals[0].until - start
-            late[slot, server].done = done
-            late[slot, server].waited = latency
-            late[slot, server].born = born
-            late[slot, server].shard = shard
+            unfinished[slot, server].done = done
+            unfinished[slot, server].waited = latency
+            unfinished[slot, server].born = born
+            unfinished[slot, server].shard = shard
 
 
 @compiled
-def arrive(w: World, moving: Any, count: int, now: float) -> int:
-    """Hand over the shards that have arrived, with the rows that waited for them; how many are still moving."""
-    slots, shards, rows, operators, nodes, totals, pace = (
+def land_shards(w: World, moving: Any, count: int, now: float) -> int:
+    """Hand the shards that have arrived to their new slots, with the rows held for them.
+
+    Args:
+        w: the simulation.
+        moving: the list of moving shards, from which these are removed.
+        count: length of that list before.
+        now: when the tick begins.
+
+    Returns:
+        How many shards are still moving.
+    """
+    slots, shards, rows, operators, nodes, totals, seconds_per_byte = (
         w.slots,
         w.shards,
         w.rows,
         w.operators,
         w.nodes,
         w.totals,
-        w.pace,
+        w.seconds_per_byte,
     )
     kept = 0
     for i in range(count):
@@ -332,7 +403,7 @@ def arrive(w: World, moving: Any, count: int, now: float) -> int:
             ready = max(rows[row].ready, shards[shard].ready)
             if home != node:
                 size = operators[shards[shard].operator].row_bytes
-                ready = sent(nodes, totals, pace, home, node, size, ready)
+                ready = transfer_row(nodes, totals, seconds_per_byte, home, node, size, ready)
                 totals[0].remote += size
             rows[row].ready = ready
             push(rows, slots, slot, row)
@@ -340,11 +411,14 @@ def arrive(w: World, moving: Any, count: int, now: float) -> int:
 
 
 @compiled
-def restart(w: World, operator: int, moving: Any, count: int, now: float) -> None:
-    """An operator that was stopped as a whole: once its queues are empty state moves, once it has moved all go on."""
+def advance_stop(w: World, operator: int, moving: Any, count: int, now: float) -> None:
+    """Advance an operator that is stopped as a whole.
+
+    When its queues are empty, the state of its moving shards is sent; when the state has arrived, it runs again.
+    """
     free, slots, shards, operators = w.free, w.slots, w.shards, w.operators
     first, last = operators[operator].first_slot, operators[operator].first_slot + operators[operator].slots
-    if operators[operator].phase == 1:
+    if operators[operator].phase == DRAINING:
         empty = now
         for slot in range(first, last):
             if slots[slot].length > 0:
@@ -358,38 +432,52 @@ def restart(w: World, operator: int, moving: Any, count: int, now: float) -> Non
             shard = moving[i]
             if shards[shard].operator != operator:
                 continue
-            leave(w, shard, now, w.operator_sync)
+            send_state(w, shard, now, w.operator_sync)
             resume = max(resume, shards[shard].ready)
         for i in range(count):
             if shards[moving[i]].operator == operator:
                 shards[moving[i]].ready = resume
         operators[operator].resume = resume
-        operators[operator].phase = 2
-    if operators[operator].phase == 2 and operators[operator].resume <= now:
-        operators[operator].phase = 0
+        operators[operator].phase = MOVING
+    if operators[operator].phase == MOVING and operators[operator].resume <= now:
+        operators[operator].phase = RUNNING
 
 
 @compiled
 def advance(
-    w: World, times: Any, goals: Any, start: float, tick: float, ticks: int, moving: Any, moving_count: int
+    w: World, times: Any, row_shards: Any, start: float, tick: float, ticks: int, moving: Any, moving_count: int
 ) -> tuple[int, int]:
-    """One interval; how many rows of the workload entered, and how many shards are still moving."""
+    """Simulate one interval.
+
+    Args:
+        w: the simulation.
+        times: when each row of the workload is due.
+        row_shards: the shard of each of these rows.
+        start: when the interval begins.
+        tick: seconds of a tick.
+        ticks: number of ticks.
+        moving: the list of moving shards, which is updated.
+        moving_count: length of that list.
+
+    Returns:
+        How many rows of the workload entered or were given up, and how many shards are still moving.
+    """
     i = 0
     w.totals[0].begin = start
     w.totals[0].until = start + ticks * tick
-    finish(w)
+    finish_rows(w)
     for t in range(ticks):
         begin, end = start + t * tick, start + (t + 1) * tick
         w.totals[0].tick = begin
         for o in range(len(w.operators)):
-            if w.operators[o].phase != 0:
-                restart(w, o, moving, moving_count, begin)
+            if w.operators[o].phase != RUNNING:
+                advance_stop(w, o, moving, moving_count, begin)
         if moving_count:
-            moving_count = arrive(w, moving, moving_count, begin)
-        i = admit(w, times, goals, i, begin, end)
+            moving_count = land_shards(w, moving, moving_count, begin)
+        i = admit(w, times, row_shards, i, begin, end)
         for o in range(len(w.operators)):
             first, count = w.operators[o].first_slot, w.operators[o].slots
             for s in range(first, first + count):
-                if w.slots[s].head != NOBODY or w.slots[s].first != NOBODY:
+                if w.slots[s].head != NOBODY or w.slots[s].transit_head != NOBODY:
                     serve(w, s, end)
     return i, moving_count

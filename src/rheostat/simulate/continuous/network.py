@@ -1,4 +1,4 @@
-"""When rows and state are on another node: a network that every node sends to and takes from at a bounded pace."""
+"""Compute when rows and state arrive on another node, over a network with limited bandwidth in and out of each node."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ from rheostat.simulate.continuous.records import NOBODY
 
 
 @inlined
-def sent(nodes: Any, totals: Any, pace: float, sender: int, taker: int, size: float, now: float) -> float:
-    """When bytes are on another node: after what waits for the sender's network and for the taker's.
+def transfer_row(
+    nodes: Any, totals: Any, seconds_per_byte: float, sender: int, receiver: int, size: float, now: float
+) -> float:
+    """Send bytes of rows to another node; return when they arrive.
 
-    A node's network is busy until what was sent in this tick, and what is left from before, has gone through. When in
-    the tick it was sent does not matter, for slots do not take turns in the order of time.
+    A node's network is busy until everything sent in this tick, and everything left from before, has gone through. The
+    exact time within the tick does not matter, because slots are not simulated in the order of time.
     """
-    if pace == 0.0 or sender == NOBODY:
+    if seconds_per_byte == 0.0 or sender == NOBODY:
         return now
-    if sender == taker:
+    if sender == receiver:
         return now
-    seconds, begin = size * pace, totals[0].tick
-    out = max(begin, nodes[sender].sends) + seconds
-    there = max(begin, nodes[taker].takes) + seconds
-    nodes[sender].sends = out
-    nodes[taker].takes = there
-    return float(max(now + seconds, out, there))
+    seconds, begin = size * seconds_per_byte, totals[0].tick
+    leaves = max(begin, nodes[sender].row_out) + seconds
+    enters = max(begin, nodes[receiver].row_in) + seconds
+    nodes[sender].row_out = leaves
+    nodes[receiver].row_in = enters
+    return float(max(now + seconds, leaves, enters))
 
 
 @inlined
-def carried(nodes: Any, pace: float, sender: int, taker: int, size: float, now: float) -> float:
-    """When state is on another node, after other state on its way there."""
-    if pace == 0.0:
+def transfer_state(nodes: Any, seconds_per_byte: float, sender: int, receiver: int, size: float, now: float) -> float:
+    """Send bytes of state to another node, after other state of the two nodes; return when they arrive."""
+    if seconds_per_byte == 0.0:
         return now
-    there = max(now, nodes[sender].gives, nodes[taker].gets) + size * pace
-    nodes[sender].gives = there
-    nodes[taker].gets = there
-    return float(there)
+    arrival = max(now, nodes[sender].state_out, nodes[receiver].state_in) + size * seconds_per_byte
+    nodes[sender].state_out = arrival
+    nodes[receiver].state_in = arrival
+    return float(arrival)

@@ -1,4 +1,4 @@
-"""Queues of rows: linked lists in one pool, so that any queue may grow, and joining two costs nothing."""
+"""Queues of rows: linked lists in one pool of rows, so that each queue can grow without a limit of its own."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rheostat.simulate.continuous.records import NOBODY
 
 
 @inlined
-def take(rows: Any, totals: Any) -> int:
-    """A row that is not in use; NOBODY if there is none."""
+def allocate(rows: Any, totals: Any) -> int:
+    """Take an unused row from the pool and return it; NOBODY if there is none."""
     row = totals[0].free_row
     if row != NOBODY:
         totals[0].free_row = rows[row].next
@@ -21,8 +21,8 @@ def take(rows: Any, totals: Any) -> int:
 
 
 @inlined
-def give(rows: Any, totals: Any, row: int) -> None:
-    """Return a row that is done."""
+def release(rows: Any, totals: Any, row: int) -> None:
+    """Return a row to the pool."""
     rows[row].next = totals[0].free_row
     totals[0].free_row = row
     totals[0].free_rows += 1
@@ -30,7 +30,7 @@ def give(rows: Any, totals: Any, row: int) -> None:
 
 @inlined
 def push(rows: Any, queues: Any, queue: int, row: int) -> None:
-    """Append a row to a queue; slots have one, and shards while they move."""
+    """Append a row to a queue: ``queues`` are the slots, or the shards, which hold rows while they move."""
     rows[row].next = NOBODY
     if queues[queue].head == NOBODY:
         queues[queue].head = row
@@ -42,7 +42,7 @@ def push(rows: Any, queues: Any, queue: int, row: int) -> None:
 
 @inlined
 def pop(rows: Any, queues: Any, queue: int) -> int:
-    """Take the first row of a queue that has one."""
+    """Remove the first row of a queue that is not empty, and return it."""
     row = queues[queue].head
     queues[queue].head = rows[row].next
     if queues[queue].head == NOBODY:
@@ -52,43 +52,43 @@ def pop(rows: Any, queues: Any, queue: int) -> int:
 
 
 @inlined
-def send(rows: Any, slots: Any, slot: int, row: int) -> None:
-    """Put a row on its way to a slot."""
+def push_in_transit(rows: Any, slots: Any, slot: int, row: int) -> None:
+    """Append a row to those in transit to a slot."""
     rows[row].next = NOBODY
-    if slots[slot].first == NOBODY:
-        slots[slot].first = row
+    if slots[slot].transit_head == NOBODY:
+        slots[slot].transit_head = row
     else:
-        rows[slots[slot].last].next = row
-    slots[slot].last = row
+        rows[slots[slot].transit_tail].next = row
+    slots[slot].transit_tail = row
     slots[slot].length += 1
 
 
 @compiled
-def land(rows: Any, slots: Any, slot: int, end: float) -> None:
-    """Append the rows on their way that are there before the end to a slot's queue, in the order in which they come.
+def land_rows(rows: Any, slots: Any, slot: int, end: float) -> None:
+    """Move the rows in transit that reach a slot before ``end`` to its queue, in the order of their arrival.
 
-    Senders do not take turns in the order of time, so rows were sent in any order.
+    Rows were sent in any order, because senders are not simulated in the order of time.
     """
-    count, row = 0, slots[slot].first
+    count, row = 0, slots[slot].transit_head
     while row != NOBODY:
         count += 1
         row = rows[row].next
-    found, times = np.empty(count, dtype=np.int64), np.empty(count)
-    row, slots[slot].first, slots[slot].last = slots[slot].first, NOBODY, NOBODY
+    landed, times = np.empty(count, dtype=np.int64), np.empty(count)
+    row, slots[slot].transit_head, slots[slot].transit_tail = slots[slot].transit_head, NOBODY, NOBODY
     count = 0
     while row != NOBODY:
         following = rows[row].next
         slots[slot].length -= 1
         if rows[row].ready < end:
-            # Insertion from the back: few rows, most of them in order already.
+            # Insertion sort from the back: there are few rows, and most of them are already in order.
             place = count
             while place > 0 and times[place - 1] > rows[row].ready:
-                found[place], times[place] = found[place - 1], times[place - 1]
+                landed[place], times[place] = landed[place - 1], times[place - 1]
                 place -= 1
-            found[place], times[place] = row, rows[row].ready
+            landed[place], times[place] = row, rows[row].ready
             count += 1
         else:
-            send(rows, slots, slot, row)
+            push_in_transit(rows, slots, slot, row)
         row = following
     for i in range(count):
-        push(rows, slots, slot, found[i])
+        push(rows, slots, slot, landed[i])

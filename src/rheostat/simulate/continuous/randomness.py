@@ -1,4 +1,4 @@
-"""Random numbers inside compiled loops, from a state that is passed along: runs do not disturb each other."""
+"""Random numbers inside compiled loops. The state is an argument, so simulations do not share random numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _TINY = 2.0**-53
 
 @inlined
 def uniform(state: Any) -> float:
-    """A number from 0 to below 1: the SplitMix64 generator, which has one word of state and no weak seeds.
+    """Return a uniform number in [0, 1) and advance the state.
+
+    The generator is SplitMix64: one 64-bit word of state, and every seed is good.
 
     >>> state = np.array([1], dtype=np.uint64)
     >>> [round(uniform(state), 4) for _ in range(3)]
@@ -33,5 +35,5 @@ def uniform(state: Any) -> float:
 
 @inlined
 def exponential(state: Any) -> float:
-    """A number with an exponential distribution of mean 1."""
+    """Return an exponentially distributed number of mean 1 and advance the state."""
     return -math.log1p(-uniform(state))

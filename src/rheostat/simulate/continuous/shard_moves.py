@@ -1,4 +1,4 @@
-"""How shards begin to move: alone, as a whole operator, or between two slots that both stand still."""
+"""Start the move of shards: each on its own, a whole operator at once, or between two slots that both stop."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from rheostat.elastic.elasticutor.subspaces import subspaces_of
 from rheostat.elastic.model.plan import OperatorPlan
 from rheostat.jit import compiled
-from rheostat.simulate.continuous.network import carried
-from rheostat.simulate.continuous.queues import land, pop, push, take
-from rheostat.simulate.continuous.records import NOBODY, World
+from rheostat.simulate.continuous.network import transfer_state
+from rheostat.simulate.continuous.queues import allocate, land_rows, pop, push
+from rheostat.simulate.continuous.records import FOREVER, NOBODY, World
 
 
 @dataclass(frozen=True, eq=False)
 class Waiting:
-    """A change that begins later, when its new slot is there.
+    """A change of plan that begins later, for example when a new slot has started.
 
     Attributes:
-        time: when it begins.
-        operator: that is changed.
-        plan: where it is to run.
+        time: when it begins, in simulated seconds.
+        operator: name of the operator that changes.
+        plan: the operator's new plan.
     """
 
     time: float
@@ -30,17 +30,17 @@ class Waiting:
     plan: OperatorPlan
 
 
-def repartitioned(old: OperatorPlan, new: OperatorPlan) -> bool:
-    """True if shards change their executor, and not only their slot inside it.
+def changes_executors(old: OperatorPlan, new: OperatorPlan) -> bool:
+    """True if a shard moves to another executor, not only to another slot of its executor.
 
-    Then those who send to the operator have to know, as when keys are repartitioned (Elasticutor section 2.2): only
-    inside an executor a shard moves without them. Executors may be numbered anew.
+    Then the upstream operators have to learn the new routing, as when keys are repartitioned (Elasticutor section 2.2).
+    Inside an executor, a shard moves without them. Executors that only get other numbers do not count as changed.
 
     >>> from rheostat.elastic.model.plan import Subspaces
     >>> import numpy as np
     >>> def plan(*executors):
     ...     return OperatorPlan(np.arange(3), np.zeros(3), Subspaces(np.array(executors), np.arange(3), np.zeros(3)))
-    >>> repartitioned(plan(0, 0, 1), plan(1, 1, 0)), repartitioned(plan(0, 0, 1), plan(0, 1, 1))
+    >>> changes_executors(plan(0, 0, 1), plan(1, 1, 0)), changes_executors(plan(0, 0, 1), plan(0, 1, 1))
     (False, True)
     """
     if new.subspaces is None:
@@ -53,24 +53,36 @@ def repartitioned(old: OperatorPlan, new: OperatorPlan) -> bool:
 
 
 @compiled
-def begin(w: World, leaving: Any, targets: Any, now: float, moving: Any, count: int) -> int:
-    """Begin to hold rows of these shards; returns how many shards are moving."""
+def begin_moves(w: World, leaving: Any, targets: Any, now: float, moving: Any, count: int) -> int:
+    """Mark shards as moving, so that new rows of theirs are held; return how many shards move now.
+
+    Args:
+        w: the simulation.
+        leaving: the shards.
+        targets: the new slot of each of them.
+        now: simulated time.
+        moving: the list of moving shards, to which these are added.
+        count: length of that list before.
+    """
     for i in range(len(leaving)):
         shard = leaving[i]
-        # Rows that are still on their way to the old slot are ahead of the shard's leaving.
-        land(w.rows, w.slots, w.shards[shard].slot, 1e300)
+        # Rows in transit to the old slot are ahead of the label that marks the shard's leaving.
+        land_rows(w.rows, w.slots, w.shards[shard].slot, FOREVER)
         w.shards[shard].target = targets[i]
-        w.shards[shard].ready = 1e300
+        w.shards[shard].ready = FOREVER
         w.shards[shard].asked = now
         moving[count + i] = shard
     return int(count + len(leaving))
 
 
 @compiled
-def label(w: World, leaving: Any, now: float) -> None:
-    """Append to the queue of each shard's slot that the shard leaves (Elasticutor's labeling tuple, section 3.3)."""
+def push_labels(w: World, leaving: Any, now: float) -> None:
+    """Append a label to the queue of each shard's slot: behind it are no more rows of the shard.
+
+    This is the labeling tuple of Elasticutor section 3.3.
+    """
     for i in range(len(leaving)):
-        row = take(w.rows, w.totals)
+        row = allocate(w.rows, w.totals)
         if row == NOBODY:
             w.totals[0].lost += 1
             continue
@@ -80,10 +92,10 @@ def label(w: World, leaving: Any, now: float) -> None:
 
 
 @compiled
-def together(w: World, leaving: Any, targets: Any, now: float) -> float:
-    """Move shards with their waiting rows at once; slots that give and take stand still until the state is there.
+def move_between_stopped_slots(w: World, leaving: Any, targets: Any, now: float) -> float:
+    """Move shards with their waiting rows, while the old and the new slots stop; return for how many seconds they stop.
 
-    Returns for how long. The rows go along because they wait in a log that both slots read (StreamSwitch section 5.1).
+    The rows move too because they wait in a log that both slots read (StreamSwitch section 5.1).
     """
     begin = now
     for i in range(len(leaving)):
@@ -94,7 +106,9 @@ def together(w: World, leaving: Any, targets: Any, now: float) -> float:
         shard = leaving[i]
         old, new = w.slots[w.shards[shard].slot].node, w.slots[targets[i]].node
         if old != new:
-            ready = max(ready, carried(w.nodes, w.pace, old, new, w.shards[shard].state, begin + w.pair_sync))
+            state = w.shards[shard].state
+            arrival = transfer_state(w.nodes, w.seconds_per_byte, old, new, state, begin + w.pair_sync)
+            ready = max(ready, arrival)
             w.totals[0].migrated += w.shards[shard].state
             w.totals[0].far_moves += 1
         else:
@@ -103,8 +117,8 @@ def together(w: World, leaving: Any, targets: Any, now: float) -> float:
     for i in range(len(leaving)):
         source, target = w.shards[leaving[i]].slot, targets[i]
         if source == NOBODY:
-            continue  # went along with a shard before it
-        hand_over(w, source, target)
+            continue  # its rows moved with an earlier shard that has the same source and target
+        move_rows(w, source, target)
         for k in range(w.free.shape[1]):
             w.free[source, k] = ready
             w.free[target, k] = ready
@@ -119,10 +133,10 @@ def together(w: World, leaving: Any, targets: Any, now: float) -> float:
 
 
 @compiled
-def hand_over(w: World, source: int, target: int) -> None:
-    """Merge the rows of one queue whose shards go to another queue into that, by their time of arrival."""
-    land(w.rows, w.slots, source, 1e300)
-    land(w.rows, w.slots, target, 1e300)
+def move_rows(w: World, source: int, target: int) -> None:
+    """Move the rows whose shards leave ``source`` for ``target`` to the queue of ``target``, in order of arrival."""
+    land_rows(w.rows, w.slots, source, FOREVER)
+    land_rows(w.rows, w.slots, target, FOREVER)
     waiting, w.slots[target].head, w.slots[target].tail = w.slots[target].head, NOBODY, NOBODY
     w.slots[target].length = 0
     for _ in range(w.slots[source].length):

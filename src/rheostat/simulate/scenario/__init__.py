@@ -1,9 +1,9 @@
-"""Scenarios: a workload, a cluster and a policy, read from a TOML file.
+"""Scenarios: a workload, a cluster, operators and a policy, read from a TOML file.
 
 ==================  ==================================================================================================
-``scenario``        the file as a whole
-``toml_table``      tables of it as dataclasses, with errors that say where
-``policy_table``    the table of the policy
-``workload_table``  the table of the workload
+``scenario``        the whole file
+``toml_table``      checks a table against the fields of a dataclass; errors name the table and the key
+``policy_table``    the table ``[policy]``
+``workload_table``  the table ``[workload]``
 ==================  ==================================================================================================
 """
