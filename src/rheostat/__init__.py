@@ -1,9 +1,9 @@
-"""Rheostat makes streams on Apache Spark elastic and fast.
+"""Rheostat: elastic and fast stateful streams on Apache Spark.
 
 >>> import rheostat as rh
 >>> topology = rh.Topology("lending")
 
-Names are loaded when they are first used, so ``import rheostat`` itself loads neither PySpark nor Polars.
+Public names are imported on first use, so ``import rheostat`` itself loads neither PySpark nor Polars.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _HOMES = {
     "rheostat.topology.stream": "Stream",
     "rheostat.windows.window": "Window sliding tumbling",
 }
-"""The module that defines each of the other public names; the same as the imports above, which a test checks."""
+"""The other public names by the module that defines them. A test checks that they match the imports above."""
 
 __all__ = [
     "AVAILABLE_NOW",

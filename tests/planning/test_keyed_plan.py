@@ -262,11 +262,11 @@ components
   by area @1: 2 slots; minutes, candles
   by area @2: 2 slots; alerts
 
-shuffles: 4 an epoch; 4 with one per stateful operator
+shuffles per epoch: 4 (4 if every stateful operator had its own)
 
 windows of minutes: panes of 1 minute, from rows; keeps count(*)
   1 minute  is the pane
-  60 merges an hour, 60 if each came from its panes
+  merges per hour: 60 (60 if every window were merged from its panes)
 """
 
 MERMAID = """

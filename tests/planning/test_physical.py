@@ -157,6 +157,16 @@ def test_every_operator_is_routed_by_some_of_its_keys(keys: dict[str, tuple[str,
             assert bool(table.route_by) == bool(table.keys)
 
 
+def test_fusion_does_not_depend_on_the_names_of_operators() -> None:
+    by = [("user",), ("area",), ("area", "user")]
+    plans = [
+        plan_physical(with_keys(dict(zip(names, by, strict=True))))
+        for names in (("a", "b", "c"), ("a", "from source", "c"))
+    ]
+    routes = [[t.route_by for t in plan.tables.values()] for plan in plans]
+    assert routes[0] == routes[1] == [("user",), ("area",), ("user",)]
+
+
 def test_equal_keys_in_another_order_are_routed_alike() -> None:
     plan = plan_physical(with_keys({"one": ("b", "a"), "other": ("a", "b")}))
     assert [c.attributes for c in plan.components] == [("a", "b")]

@@ -35,17 +35,17 @@ components
   by area: 2 slots; op2, op2_windows, op3, op3_windows
   global: 1 slot; op4, op4_windows, op5, op5_windows
 
-shuffles: 3 an epoch; 8 with one per stateful operator
+shuffles per epoch: 3 (8 if every stateful operator had its own)
 
 windows of op2+op3: panes of 10 minutes, from rows; keeps count(*), sum(rate), count(rate), max(amount), count(paid)
   10 minutes  is the pane
   30 minutes  3 x 10 minutes
   1 hour      2 x 30 minutes
-  14 merges an hour, 18 if each came from its panes
+  merges per hour: 14 (18 if every window were merged from its panes)
 
 windows of op4+op5: panes of 1 hour, rolled up from op2+op3; keeps count(*), sum(rate), count(rate), count(paid)
   1 hour  is the pane
-  1 merges an hour, 1 if each came from its panes
+  merges per hour: 1 (1 if every window were merged from its panes)
 """
 
 MERMAID = """

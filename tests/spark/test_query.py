@@ -61,7 +61,7 @@ def test_explain_before_and_after_the_start(spark: SparkSession, tmp_path: Path)
     assert "by area: 2 slots" in text
     assert "30 minutes  3 x 10 minutes" in text
     assert "1 day       4 x 6 hours" in text
-    assert "shuffles: 3 an epoch; 8 with one per stateful operator" in text
+    assert "shuffles per epoch: 3 (8 if every stateful operator had its own)" in text
     mermaid = topology.explain("mermaid")
     assert mermaid.startswith("flowchart LR")
     assert mermaid.count("subgraph") == 2

@@ -112,7 +112,7 @@ def test_a_key_processors_state_may_expire() -> None:
         ),
         ({"processor": Latest()}, "operator 'p': .* is not a KeyProcessor class"),
         ({"processor": logic}, "operator 'p': .* is not a KeyProcessor class"),
-        ({"state": keyed_state("n int")}, r"Latest declares its state itself; give rh.keyed_state\(\) no columns"),
+        ({"state": keyed_state("n int")}, r"Latest declares its own state: call rh.keyed_state\(\) without columns"),
         ({"state": keyed_state(ttl="-1 hours")}, "'-1 hours' is not a duration"),
         ({"state": keyed_state(clock="wall")}, "operator 'p': clock='wall' is not one of"),  # type: ignore[arg-type]
         ({"order": "when"}, "operator 'p' needs column 'when', which stream 'source' does not have"),
@@ -165,7 +165,7 @@ def test_a_timer_of_a_function_over_frames() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"by": ()}, "operator 'p' has keyed state and no key: give it by='column'"),
+        ({"by": ()}, "operator 'p' needs a key: pass by='column'"),
         ({"by": "zip"}, "operator 'p' needs column 'zip', which stream 'source' does not have; it has ts, arrived"),
         ({"by": ["area", "zip"]}, "operator 'p' needs column 'zip'"),
         ({"by": "tags"}, "operator 'p' cannot be keyed by column 'tags' of type array<string>"),
@@ -316,7 +316,9 @@ def test_event_time_of_a_joined_stream_does_as_well() -> None:
 
 def test_windows_over_a_process_operator_need_event_time() -> None:
     timeless = process(schema="area string, n bigint")
-    with refused("operator 'c' needs event time, and the output of 'p' has none: give that operator event_time="):
+    with refused(
+        "operator 'c' needs event time, and the output of 'p' has none: pass event_time='column' to the process"
+    ):
         timeless.compute("c", by="area", n=rh.count())
     process().compute("c", by="area", n=rh.count())
 

@@ -33,7 +33,7 @@ def test_a_map_keeps_the_event_time() -> None:
 
 
 def test_a_map_returns_a_frame() -> None:
-    with refused(r"operator 'm': the function returned NoneType, not a DataFrame; .* give schema='\.\.\.'"):
+    with refused(r"operator 'm': the function returned NoneType, not a DataFrame; .* pass schema='\.\.\.'"):
         loans().map("m", lambda _: None)  # type: ignore[arg-type, return-value]
 
 
@@ -119,7 +119,7 @@ def test_result_columns_have_names_of_their_own(by: list[str], names: list[str],
 
 
 def test_a_compute_operator_computes_something() -> None:
-    with refused(r"operator 'c' computes nothing: give it an aggregate, as in rows=rh.count\(\)"):
+    with refused(r"operator 'c' has no aggregates: pass one, as in rows=rh.count\(\)"):
         loans().compute("c", by="area")
 
 
@@ -130,7 +130,7 @@ def test_an_aggregate_is_an_aggregate() -> None:
 
 def test_refreshed_results_cannot_be_computed_over() -> None:
     windows = loans().compute("c", n=rh.count()).consolidate("w", MINUTE, emit="update").map("m", lambda f: f)
-    with refused("operator 'd' would count refreshed results of 'm' again and again; let that operator emit 'append'"):
+    with refused("operator 'd' would aggregate every update of 'm' as a new row: use emit='append'"):
         windows.compute("d", n=rh.count())
 
 
@@ -141,7 +141,7 @@ def test_windows_are_emitted_by_append_or_update() -> None:
 
 def test_windows_are_windows() -> None:
     computed = loans().compute("c", n=rh.count())
-    with refused(r"operator 'w': windows come from rh.tumbling\(\) or rh.sliding\(\), not '1 minute'"):
+    with refused(r"operator 'w': windows='1 minute' is not a window: use rh.tumbling\(\) or rh.sliding\(\)"):
         computed.consolidate("w", "1 minute")  # type: ignore[arg-type]
     with refused("a consolidate operator needs at least one window"):
         computed.consolidate("w")
@@ -179,8 +179,11 @@ def test_aggregate_is_compute_and_consolidate() -> None:
         ({"n": rh.sum("rate")}, "operator 'w': aggregate 'n' reads column 'rate', which the stream does not have"),
         ({"n": "count"}, r"operator 'w': n='count' is not an aggregate like rh.count\(\)"),
         ({"emit": "complete"}, "operator 'w': emit='complete' is not one of 'append', 'update'"),
-        ({"windows": "1 minute"}, r"operator 'w': windows come from rh.tumbling\(\) or rh.sliding\(\), not '1 minute'"),
-        ({"windows": [MINUTE, 5]}, r"operator 'w': windows come from rh.tumbling\(\) or rh.sliding\(\), not 5"),
+        (
+            {"windows": "1 minute"},
+            r"operator 'w': windows='1 minute' is not a window: use rh.tumbling\(\) or rh.sliding\(\)",
+        ),
+        ({"windows": [MINUTE, 5]}, r"operator 'w': windows=5 is not a window: use rh.tumbling\(\) or rh.sliding\(\)"),
         ({"windows": []}, "operator 'w': .* needs at least one window"),
         ({"windows": sliding("1 day", every="1001 milliseconds")}, "operator 'w': .* needs 86400000 panes"),
     ],
@@ -217,14 +220,14 @@ def test_results_have_window_keys_and_aggregates() -> None:
 
 
 def test_a_sink_is_a_sink() -> None:
-    with refused(r"stream 'source': 'out' is not a sink; use rh.sinks.parquet\(\.\.\.\)"):
+    with refused(r"stream 'source': 'out' is not a sink; use one of rh.sinks, such as parquet\(\.\.\.\)"):
         loans().sink("out")  # type: ignore[arg-type]
     with refused(r"stream 'source aside': None is not a sink"):
         loans().aside.sink(None)  # type: ignore[arg-type]
 
 
 def test_only_sources_keep_rows_aside() -> None:
-    with refused("'m' is not a source: rows are kept aside where they enter, at a source"):
+    with refused("'m' is not a source, and only a source keeps rows aside: use source.aside"):
         _ = loans().map("m", lambda frame: frame).aside
     stream = loans()
     stream.aside.sink(sinks.memory())

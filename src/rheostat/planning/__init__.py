@@ -1,13 +1,13 @@
-"""From a topology to what runs, as pure functions: no Spark, no clock, no files.
+"""Planning: turns a topology into the plan that Spark runs.
 
-In reading order:
+Pure functions: nothing here imports PySpark, reads a clock or touches files. In reading order:
 
 ``tables``         the values of a physical plan: tables, components, levels
-``physical``       from a topology to its physical plan
-``feeds``          what travels to the tables of a level
-``feed_sql``       the same as one Spark SQL text
-``results``        from merged partials to the columns a user asked for
-``compatibility``  whether a topology may continue from an older checkpoint
+``physical``       makes the physical plan of a topology
+``feeds``          the partials and rows that are shuffled to the tables of a level
+``feed_sql``       the feeds of a level as one Spark SQL query
+``results``        turns merged partials into result columns
+``compatibility``  checks whether a topology can continue from an older checkpoint
 ``view``           the plan as ``explain`` shows it
 ``enorm/``         Enorm's planner: fusion, layouts, migration
 """

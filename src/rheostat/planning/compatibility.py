@@ -1,8 +1,8 @@
-"""Whether a topology can continue from a checkpoint that an earlier version of it wrote.
+"""Checks whether a topology can continue from a checkpoint that an earlier version of it wrote.
 
-Compatible: new operators (they begin now), other maps, sinks, slack, slots; fewer aggregates; state fields that are
-added, removed or become wider. Not compatible: anything that would make open windows or existing state wrong. The error
-names the operator and the reason.
+It may have new operators, which start without state; different maps, sinks, slack and numbers of slots; fewer
+aggregates; and state fields that were added, removed or given a wider type. A change that would make open windows or
+stored state wrong is an error that names the operator and the reason.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _WIDER = {
     "int": ("bigint", "double"),
     "float": ("double",),
 }
-"""For types of state fields, the wider types they may change to."""
+"""From the type of a state field to the wider types that it may be changed to."""
 
 
 def pins(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> dict[str, Pin]:
-    """For every operator that the checkpoint knows, where its state is."""
+    """What the checkpoint fixes for every compute operator, by name."""
     return {
         name: Pin(table=entry["table"], route_by=tuple(entry["route_by"]), plan=from_json(entry["plan"]))
         for name, entry in recorded.items()
@@ -38,32 +38,32 @@ def pins(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> dict[str, P
 def record(
     graph: Graph, plan: PhysicalPlan, recorded: Mapping[str, Mapping[str, Any]] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """What the checkpoint is to remember of every operator with state.
+    """The description of every stateful operator that is stored in the checkpoint.
 
     Args:
         graph: the topology.
         plan: its plan.
-        recorded: what the checkpoint remembers so far.
+        recorded: the descriptions in the checkpoint so far.
     """
-    windows = {name: _describe(graph.nodes[name], table) for table in plan.tables.values() for name in table.operators}
-    return windows | {t.name: _describe_process(t, (recorded or {}).get(t.name, {})) for t in plan.keyed.values()}
+    computes = {o: _describe_compute(graph.nodes[o], table) for table in plan.tables.values() for o in table.operators}
+    return computes | {t.name: _describe_process(t, (recorded or {}).get(t.name, {})) for t in plan.keyed.values()}
 
 
 def kept_tables(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> set[str]:
-    """The state tables of the checkpoint that the topology still has operators for."""
+    """The state tables of the checkpoint whose operators are still in the topology."""
     return {entry["table"] for name, entry in recorded.items() if isinstance(graph.nodes.get(name), (Compute, Process))}
 
 
 def check(
     recorded: Mapping[str, Mapping[str, Any]], graph: Graph, plan: PhysicalPlan, drop: Collection[str] = ()
 ) -> None:
-    """Refuse a topology whose state in the checkpoint would be wrong or lost.
+    """Raise ``CheckpointError`` if state in the checkpoint would be wrong for the topology, or lost.
 
     Args:
-        recorded: what the checkpoint remembers.
+        recorded: the descriptions in the checkpoint.
         graph: the topology.
         plan: its plan.
-        drop: operators whose state may be lost.
+        drop: operators whose state may be discarded.
 
     Raises:
         CheckpointError: an operator with state is missing or has changed; the message says which and how.
@@ -86,27 +86,31 @@ def check(
                 raise _incompatible(name, what, old[what], new[what])
         if "plan" not in new:
             _check_fields(name, old["state"], new["state"], old.get("dropped", ()))
-            continue
-        table = plan.tables[new["table"]]
-        if table.refreshes and not table.plan.panes_only:
+        else:
+            _check_partials(name, plan.tables[new["table"]], old["partials"], new["partials"])
+
+
+def _check_partials(name: str, table: WindowTable, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+    """A compute operator needs only panes and partials that its open windows have, with the same types."""
+    if table.refreshes and not table.plan.panes_only:
+        raise CheckpointError(
+            f"operator {name!r}: emit='update' needs panes that the checkpoint does not have: "
+            "use emit='append' as before, or a new checkpoint"
+        )
+    for column, type_ in new.items():
+        if column == ROWS:
+            continue  # every table has it
+        if column not in old:
             raise CheckpointError(
-                f"operator {name!r}: emit='update' needs panes that the checkpoint does not have: "
-                "use emit='append' as before, or a new checkpoint"
+                f"operator {name!r} now needs {column}, which its open windows do not have: "
+                "add a new operator for the new aggregate, or start with a new checkpoint"
             )
-        for column, type_ in new["partials"].items():
-            if column == ROWS:
-                continue  # every table has it
-            if column not in old["partials"]:
-                raise CheckpointError(
-                    f"operator {name!r} now needs {column}, which its open windows do not have: "
-                    "add a new operator for the new aggregate, or start with a new checkpoint"
-                )
-            if old["partials"][column] != type_:
-                raise _incompatible(name, f"type of {column}", old["partials"][column], type_)
+        if old[column] != type_:
+            raise _incompatible(name, f"type of {column}", old[column], type_)
 
 
 def _check_fields(name: str, old: Mapping[str, str], new: Mapping[str, str], dropped: Collection[str]) -> None:
-    """Fields may be added and removed. A field that stays keeps its type or gets a wider one."""
+    """State fields may be added and removed. A field that stays must keep its type or get a wider one."""
     for field, type_ in new.items():
         if field in dropped:
             raise CheckpointError(
@@ -119,6 +123,7 @@ def _check_fields(name: str, old: Mapping[str, str], new: Mapping[str, str], dro
 
 
 def _describe_process(table: KeyedTable, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Also lists the fields that were removed: their names must not be used again, since old rows still have values."""
     process = table.process
     current = {c.name for c in process.state}
     dropped = {*before.get("dropped", ()), *before.get("state", ())} - current
@@ -132,9 +137,9 @@ def _describe_process(table: KeyedTable, before: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _describe(compute: object, table: WindowTable) -> dict[str, Any]:
+def _describe_compute(compute: object, table: WindowTable) -> dict[str, Any]:
     assert isinstance(compute, Compute)
-    needed = {c.name: c.type for a in compute.aggregates for p in a.partials for c in p.columns}
+    partials = {c.name: c.type for a in compute.aggregates for p in a.partials for c in p.columns}
     return {
         "table": table.name,
         "route_by": list(table.route_by),
@@ -142,7 +147,7 @@ def _describe(compute: object, table: WindowTable) -> dict[str, Any]:
         "keys": [[c.name, c.type] for c in compute.key_columns],
         "windows": sorted([w.size, w.slide, w.offset] for w in table.plan.requested),
         "plan": to_json(table.plan),
-        "partials": needed,
+        "partials": partials,
     }
 
 

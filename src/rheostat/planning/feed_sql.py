@@ -1,7 +1,7 @@
 """The feeds of a level as Spark SQL.
 
-All tables of a level share one exchange, so all feeds are one SELECT. It is one text, so that the driver need not build
-it call by call, and it holds no numbers that change from epoch to epoch, so Spark compiles it once.
+All tables of a level share one exchange, so all feeds are one query. It is written as one SQL text, which is cheaper
+than building it with DataFrame calls, and contains no numbers that change between epochs, so Spark compiles it once.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from rheostat.windows.window_layout import HASH, START
 def feeds_sql(
     feeds: Sequence[Feed], plan: PhysicalPlan, streams: Mapping[str, StreamSql], part_of: Callable[[str], str]
 ) -> str:
-    """One SELECT with all feeds and the partition each row goes to.
+    """One query with the rows of all feeds, and the partition that each row goes to.
 
     Args:
         feeds: the feeds of the level.
         plan: the plan of the topology.
-        streams: the streams that the feeds carry.
-        part_of: from the name of a table to Spark SQL for a row's partition, out of the column ``hash``.
+        streams: the streams that the feeds are computed from.
+        part_of: from the name of a table to Spark SQL for a row's partition, which reads the column ``hash``.
     """
     partials: dict[str, str] = {}
     for feed in feeds:
@@ -50,13 +50,13 @@ def feeds_sql(
             table = plan.tables[feed.table]
             rows = f"({_raw_rows(table, streams[feed.stream])})" if feed.raw else _name(table)
             route_by = [f"k.{k}" for k in table.route_by]
-        selects.append(_addressed(feed, feeds, rows, route_by, part_of(feed.table)))
+        selects.append(_feed_select(feed, feeds, rows, route_by, part_of(feed.table)))
     definitions = ",\n".join(f"{name} AS ({sql})" for name, sql in partials.items())
     return (f"WITH {definitions}\n" if definitions else "") + "\nUNION ALL\n".join(selects)
 
 
 def pane_sql(time_sql: str, pane: Window) -> str:
-    """Spark SQL for the start of a row's pane; exact for any time, also before 1970.
+    """Spark SQL for the start of a row's pane; exact for all times, also before 1970.
 
     >>> pane_sql("t", Window(60, 60))
     't - pmod(t, 60L)'
@@ -66,10 +66,10 @@ def pane_sql(time_sql: str, pane: Window) -> str:
 
 
 def part_sql(shards: int, parts: Sequence[int]) -> str:
-    """Spark SQL for the partition of a row out of its column ``hash``.
+    """Spark SQL for the partition of a row, from its column ``hash``.
 
-    The table goes in as JSON that Spark folds into one constant array. Written as an SQL array it would overflow the
-    parser's stack; written as numbers it would be compiled anew whenever it changes.
+    The partitions are written as JSON, which Spark folds into one constant array. An SQL array would overflow the
+    parser's stack, and plain numbers would make Spark compile the query again whenever they change.
 
     Args:
         shards: the number of shards.
@@ -87,15 +87,15 @@ def part_sql(shards: int, parts: Sequence[int]) -> str:
 def _define(
     table: WindowTable, tables: Mapping[str, WindowTable], streams: Mapping[str, StreamSql], into: dict[str, str]
 ) -> None:
-    """Add the SELECT of a table's partials, after the one it is rolled up from."""
+    """Add the SELECT of a table's partials to ``into``, after the one it is rolled up from."""
     if _name(table) in into:
         return
-    carried = _carried(table, tables)
+    partials = _needed_partials(table, tables)
     if table.finer is None:
-        into[_name(table)] = _from_rows(table, carried, streams[table.upstream])
+        into[_name(table)] = _from_rows(table, partials, streams[table.upstream])
     else:
         _define(tables[table.finer], tables, streams, into)
-        into[_name(table)] = _rolled_up(table, carried, _name(tables[table.finer]))
+        into[_name(table)] = _rolled_up(table, partials, _name(tables[table.finer]))
 
 
 def _from_rows(table: WindowTable, partials: Sequence[Partial], stream: StreamSql) -> str:
@@ -133,16 +133,16 @@ def _raw_rows(table: WindowTable, stream: StreamSql) -> str:
 
 
 def _keyed_rows(table: KeyedTable, feed: Feed, stream: StreamSql) -> str:
-    """Rows for a processor, numbered in the order of arrival, without those that have no event time."""
+    """The rows for a process operator, numbered in the order of arrival; rows without event time are left out."""
     process = table.process
     time_sql = dict(zip(process.upstreams, process.time_sql, strict=True))[feed.stream]
-    made = {
+    computed = {
         SEQUENCE: "monotonically_increasing_id()",
         ARRIVAL: stream.arrival_sql,
         MAX_TIME: time_sql or "CAST(NULL AS BIGINT)",
     }
     selected = [
-        f"{made[c]} AS {c}" if c in made else f"{quoted(c.removeprefix('r.'))} AS {quoted(c)}"
+        f"{computed[c]} AS {c}" if c in computed else f"{quoted(c.removeprefix('r.'))} AS {quoted(c)}"
         for c in feed.columns
         if c != HASH
     ]
@@ -150,14 +150,13 @@ def _keyed_rows(table: KeyedTable, feed: Feed, stream: StreamSql) -> str:
     return f"SELECT {', '.join(selected)} FROM {stream.view}{where}"
 
 
-def _addressed(feed: Feed, feeds: Sequence[Feed], rows: str, route_by: Sequence[str], part: str) -> str:
-    """A feed's columns under the names they travel by, nulls for the columns of other feeds, and the partition."""
+def _feed_select(feed: Feed, feeds: Sequence[Feed], rows: str, route_by: Sequence[str], part: str) -> str:
+    """The SELECT of one feed: its number, the partition, its columns, and nulls for the columns of other feeds."""
     hashed = f"xxhash64({', '.join(quoted(k) for k in route_by)})" if route_by else "0L"
     selected = [*([f"{feed.number} AS {FEED}"] if len(feeds) > 1 else []), f"{part} AS {PART}"]
     for other in feeds:
-        carried = other is feed
         selected += [
-            f"{quoted(name) if carried else 'NULL'} AS {wire}"
+            f"{quoted(name) if other is feed else 'NULL'} AS {wire}"
             for name, wire in zip(other.columns, other.wire, strict=True)
         ]
     return f"SELECT {', '.join(selected)} FROM (SELECT *, {hashed} AS {HASH} FROM {rows})"
@@ -167,10 +166,10 @@ def _name(table: WindowTable) -> str:
     return quoted(f"partials of {table.name}")
 
 
-def _carried(table: WindowTable, tables: Mapping[str, WindowTable]) -> list[Partial]:
-    """The partials of a table and of everything that is rolled up from it."""
-    carried = dict.fromkeys(sql_partials(table))
+def _needed_partials(table: WindowTable, tables: Mapping[str, WindowTable]) -> list[Partial]:
+    """The partials of a table and of all tables that are rolled up from it."""
+    partials = dict.fromkeys(sql_partials(table))
     for coarser in tables.values():
         if coarser.finer == table.name:
-            carried.update(dict.fromkeys(_carried(coarser, tables)))
-    return list(carried)
+            partials.update(dict.fromkeys(_needed_partials(coarser, tables)))
+    return list(partials)

@@ -1,4 +1,4 @@
-"""Feeds: what travels to the tables of a level, partials for window tables and rows for user-written functions."""
+"""Feeds: what is shuffled to the tables of a level. Partials for window tables, rows for user-written functions."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from rheostat.windows.partials import Partial
 from rheostat.windows.window_layout import HASH, START
 
 FEED, PART = "feed", "part"
-"""Columns with the number of a row's feed, and with the number of the partition the row goes to."""
+"""Columns with the number of a row's feed, and the number of the partition that the row goes to."""
 
 SEQUENCE = "sequence"
-"""Column that numbers the rows of a keyed feed in the order in which they arrived."""
+"""Column that numbers the rows of a keyed feed in the order of their arrival."""
 
 MAX_TIME, ARRIVAL = "max_time", "arrival"
-"""Columns with the newest event time of the rows in a partial, and with their mean arrival time, in microseconds."""
+"""Columns with the newest event time and the mean arrival time of the rows in a partial, in microseconds."""
 
 
 @dataclass(frozen=True)
 class StreamSql:
-    """A stream of an epoch as SQL sees it.
+    """The rows of a stream in one epoch, as SQL reads them.
 
     Attributes:
-        view: name of the view with its rows.
-        arrival_sql: Spark SQL for the arrival time in microseconds; None if it is not known.
+        view: name of the view with the rows.
+        arrival_sql: Spark SQL for a row's arrival time in microseconds; None if it is unknown.
     """
 
     view: str
@@ -35,15 +35,15 @@ class StreamSql:
 
 @dataclass(frozen=True, kw_only=True)
 class Feed:
-    """One kind of rows on the way to a table: partials, rows for user-written aggregates, or rows for a processor.
+    """Rows of one kind that go to a table: partials, rows for user-written aggregates, or rows for a process operator.
 
     Attributes:
-        number: which of the level's feeds it is.
-        table: the table it goes to.
-        stream: the stream whose rows it carries.
+        number: its number in the level.
+        table: the table that it goes to.
+        stream: the stream that it is computed from.
         raw: True if it carries rows, False if it carries partials.
         counted: True if the rows of the source are counted from it.
-        columns: the columns it carries, in order.
+        columns: its columns, in order.
     """
 
     number: int
@@ -55,7 +55,7 @@ class Feed:
 
     @property
     def wire(self) -> tuple[str, ...]:
-        """Names of its columns on the way. State columns have dots in theirs, which ``mapInArrow`` cannot handle."""
+        """Names of its columns in the shuffle. ``mapInArrow`` cannot handle the dots in names of state columns."""
         return tuple(f"f{self.number}_{i}" for i in range(len(self.columns)))
 
 
@@ -64,8 +64,8 @@ def plan_feeds(plan: PhysicalPlan, level: int, streams: Mapping[str, StreamSql])
 
     Args:
         plan: the plan of the topology.
-        level: which level.
-        streams: the streams that have rows in this epoch; the others feed nothing.
+        level: number of the level.
+        streams: the streams that have rows in this epoch.
     """
     feeds: list[Feed] = []
     for table in plan.tables_at(level):
@@ -79,13 +79,13 @@ def plan_feeds(plan: PhysicalPlan, level: int, streams: Mapping[str, StreamSql])
 
 
 def passes(plan: PhysicalPlan, level: int) -> int:
-    """How often the rows of a source are read to feed the tables of a level."""
+    """How many times rows are read to feed the tables of a level."""
     keyed = sum(len(t.process.upstreams) for t in plan.keyed_at(level))
     return keyed + sum((t.finer is None) + bool(custom_partials(t)) for t in plan.tables_at(level))
 
 
 def _window_feeds(number: int, table: WindowTable, stream: StreamSql) -> list[Feed]:
-    """Partials made in the JVM, and the rows for user-written aggregates if there are any."""
+    """A feed of partials and, if there are user-written aggregates, a feed of rows for them."""
     common = (HASH, *(f"k.{k}" for k in table.keys), START)
     counted = table.finer is None
     extra = [MAX_TIME, *([ARRIVAL] if counted and stream.arrival_sql else [])]
@@ -116,7 +116,7 @@ def _window_feeds(number: int, table: WindowTable, stream: StreamSql) -> list[Fe
 
 
 def _keyed_feed(number: int, table: KeyedTable, stream: str, sql: StreamSql) -> Feed:
-    """The rows of one stream for a processor."""
+    """The feed with the rows of one stream for a process operator."""
     process = table.process
     columns = process.inputs[process.upstreams.index(stream)]
     extra = [SEQUENCE] if process.ordered else []
@@ -133,10 +133,10 @@ def _keyed_feed(number: int, table: KeyedTable, stream: str, sql: StreamSql) -> 
 
 
 def sql_partials(table: WindowTable) -> list[Partial]:
-    """The table's partials that Spark makes in the JVM."""
+    """The table's partials that Spark computes in the JVM."""
     return [p for p in table.layout.partials if not isinstance(p, Custom)]
 
 
 def custom_partials(table: WindowTable) -> list[Custom]:
-    """The table's user-written partials, which are made in Python out of rows."""
+    """The table's user-written partials, which are computed from rows in Python."""
     return [p for p in table.layout.partials if isinstance(p, Custom)]

@@ -1,4 +1,7 @@
-"""From a topology to its physical plan: which operators share a table, and which tables share a component."""
+"""Makes the physical plan of a topology: which operators share a table, and which tables share a component.
+
+Compute operators are fused into components by Enorm's Algorithm 1 (``rheostat.planning.enorm.fusion``).
+"""
 
 from __future__ import annotations
 
@@ -21,25 +24,25 @@ def plan_physical(graph: Graph, pins: Mapping[str, Pin] | None = None) -> Physic
 
     Args:
         graph: the topology.
-        pins: per operator, the table and shards that a checkpoint has for it; they are kept.
+        pins: by operator, what a checkpoint fixes: its table, routing and windows.
     """
     computes = [n for n in graph.nodes.values() if isinstance(n, Compute)]
-    given = pins or {}
-    pins = {c.name: given[c.name] for c in computes if c.name in given and _fits(graph, c, given[c.name])}
+    recorded = pins or {}
+    pins = {c.name: recorded[c.name] for c in computes if c.name in recorded and _fits(graph, c, recorded[c.name])}
     routes = _routes(graph, computes, pins)
     groups: dict[tuple[object, ...], list[Compute]] = {}
     for compute in computes:
         pinned = pins[compute.name].table if compute.name in pins else None
-        same = (compute.upstream, compute.keys, frozenset(_windows(graph, compute)), pinned)
-        groups.setdefault(same, []).append(compute)
+        shared = (compute.upstream, compute.keys, frozenset(_windows(graph, compute)), pinned)
+        groups.setdefault(shared, []).append(compute)
     tables = [_table(graph, members, routes[members[0].name], pins) for members in groups.values()]
-    tables = [_rolled_up(t, tables) for t in tables]
-    keyed = [_keyed(graph, n) for n in graph.nodes.values() if isinstance(n, Process)]
+    tables = [_with_finer(t, tables) for t in tables]
+    keyed = [_keyed_table(graph, n) for n in graph.nodes.values() if isinstance(n, Process)]
     return PhysicalPlan({t.name: t for t in tables}, _components([*tables, *keyed]), {t.name: t for t in keyed})
 
 
-def _keyed(graph: Graph, process: Process) -> KeyedTable:
-    # Routed by its keys and no fewer: a state row is found by the routing hash.
+def _keyed_table(graph: Graph, process: Process) -> KeyedTable:
+    # Routed by all of its keys: a state row is found by its routing hash.
     route_by = tuple(sorted(process.keys))
     clock, level = graph.clock_of(process.name), graph.level_of(process.name)
     return KeyedTable(
@@ -53,27 +56,35 @@ def _keyed(graph: Graph, process: Process) -> KeyedTable:
 
 
 def _routes(graph: Graph, computes: Sequence[Compute], pins: Mapping[str, Pin]) -> dict[str, tuple[str, ...]]:
-    """The routing attributes of every compute operator: those its component shares."""
+    """The routing attributes of every compute operator: those that its component has in common."""
     routes = {name: pin.route_by for name, pin in pins.items()}
     for level in {graph.level_of(c.name) for c in computes}:
-        fresh = [c for c in computes if graph.level_of(c.name) == level and c.name not in pins]
-        for compute in fresh:
-            # A new operator joins a component of the checkpoint only if that component need not change.
-            for pinned in (p.route_by for n, p in pins.items() if graph.level_of(n) == level):
-                if pinned and set(pinned) <= set(compute.keys):
-                    routes[compute.name] = pinned
-        rest = [c for c in fresh if c.name not in routes]
-        # Computes that read the same rows can be fused through what they read, which any attribute partitions.
-        everything = frozenset(k for c in rest for k in c.keys)
-        attributes = {f"from {graph.origin_of(c.upstream).name}": everything for c in rest}
-        attributes |= {c.name: frozenset(c.keys) for c in rest}
-        edges = [(f"from {graph.origin_of(c.upstream).name}", c.name) for c in rest]
-        for component in fuse(attributes, edges):
-            for compute in rest:
-                if compute.name in component.operators:
-                    routes[compute.name] = tuple(k for k in compute.keys if k in component.attributes)
+        pinned_routes = [pin.route_by for name, pin in pins.items() if graph.level_of(name) == level]
+        unpinned = [c for c in computes if graph.level_of(c.name) == level and c.name not in pins]
+        for compute in unpinned:
+            # A new operator joins a component of the checkpoint only if that leaves the component as it is.
+            for route in pinned_routes:
+                if route and set(route) <= set(compute.keys):
+                    routes[compute.name] = route
+        routes |= _fused_routes(graph, [c for c in unpinned if c.name not in routes])
     # All operators of a component must hash the same attributes in the same order.
     return {name: tuple(sorted(route)) for name, route in routes.items()}
+
+
+def _fused_routes(graph: Graph, computes: Sequence[Compute]) -> dict[str, tuple[str, ...]]:
+    """The attributes of the components that compute operators of one level are fused into."""
+    # Fusion needs edges. Computes that read the same rows are fused through the operator they read, which can be
+    # partitioned by any attribute. Its name begins with a slash, which names of operators cannot contain.
+    origins = {c.name: f"/{graph.origin_of(c.upstream).name}" for c in computes}
+    all_keys = frozenset(k for c in computes for k in c.keys)
+    attributes = dict.fromkeys(origins.values(), all_keys) | {c.name: frozenset(c.keys) for c in computes}
+    edges = [(origins[c.name], c.name) for c in computes]
+    routes = {}
+    for component in fuse(attributes, edges):
+        for compute in computes:
+            if compute.name in component.operators:
+                routes[compute.name] = tuple(k for k in compute.keys if k in component.attributes)
+    return routes
 
 
 def _table(graph: Graph, members: Sequence[Compute], route_by: tuple[str, ...], pins: Mapping[str, Pin]) -> WindowTable:
@@ -118,8 +129,8 @@ def _output(plan: ConsolidationPlan, compute: Compute, consolidate: Consolidate)
     )
 
 
-def _rolled_up(table: WindowTable, tables: Sequence[WindowTable]) -> WindowTable:
-    """The table, rolled up from a finer one where one exists, so that rows are aggregated only once."""
+def _with_finer(table: WindowTable, tables: Sequence[WindowTable]) -> WindowTable:
+    """The table, to be rolled up from a finer one if there is one, so that rows are aggregated only once."""
     if not all(p.rollup_sql for p in table.layout.partials):
         return table
     pane = table.plan.pane
@@ -140,6 +151,7 @@ def _rolled_up(table: WindowTable, tables: Sequence[WindowTable]) -> WindowTable
 
 
 def _components(tables: Sequence[WindowTable | KeyedTable]) -> tuple[Component, ...]:
+    """Tables of a level with the same routing attributes form a component."""
     routed: dict[tuple[int, tuple[str, ...]], list[WindowTable | KeyedTable]] = {}
     for table in tables:
         routed.setdefault((table.level, table.route_by), []).append(table)
@@ -155,7 +167,7 @@ def _components(tables: Sequence[WindowTable | KeyedTable]) -> tuple[Component, 
 
 
 def _component_name(level: int, attributes: tuple[str, ...]) -> str:
-    """A name that stays the same for as long as the shards of the component hold the same keys."""
+    """A name that stays the same as long as the shards of the component hold the same keys."""
     by = ", ".join(a if a.isidentifier() else quoted(a) for a in attributes)
     return (f"by {by}" if by else "global") + (f" @{level}" if level else "")
 
@@ -165,5 +177,5 @@ def _windows(graph: Graph, compute: Compute) -> list[Window]:
 
 
 def _fits(graph: Graph, compute: Compute, pin: Pin) -> bool:
-    """True if the operator has not changed since the pin was made; else ``compatibility.check`` says what changed."""
+    """True if the operator still fits its pin; otherwise ``compatibility.check`` reports what has changed."""
     return set(pin.route_by) <= set(compute.keys) and set(pin.plan.requested) == set(_windows(graph, compute))

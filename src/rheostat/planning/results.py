@@ -1,4 +1,4 @@
-"""Results: from merged partials to the columns a user asked for."""
+"""Results: turns the merged partials of windows into the result columns of an operator."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rheostat.windows.close import MergedGranule
 
 
 def finish(output: WindowOutput, granules: Iterable[MergedGranule]) -> pa.Table | None:
-    """The results of one operator; None if none of the granules is one of its windows.
+    """The results of one consolidate operator; None if no granule is one of its windows.
 
     Args:
-        output: the operator's results as they were planned.
-        granules: everything that was closed or refreshed in the operator's table.
+        output: the operator's results as planned.
+        granules: the granule instances that were closed or refreshed in the operator's table.
     """
     parts = [
         g.frame.with_columns(

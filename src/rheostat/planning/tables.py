@@ -1,9 +1,9 @@
-"""What runs: the values of a physical plan.
+"""The values of a physical plan.
 
-A *table* is the state of one or several compute operators with the same stream, keys and windows (``WindowTable``), or
-of one process operator (``KeyedTable``). A *component* is the tables that are routed by the same attributes; each of
-its slots is one task. A *level* is everything that runs in the same stage: its components have slots of their own, but
-share one exchange. A topology has more than one level only if an operator with state reads the results of another one.
+A *table* is the state of one or more compute operators with the same stream, keys and windows (``WindowTable``), or of
+one process operator (``KeyedTable``). A *component* consists of the tables that are routed by the same attributes; each
+of its slots is one task. A *level* is everything that runs in the same stage: its components have their own slots but
+share one exchange. A topology has more than one level only if a stateful operator reads the results of another one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from rheostat.windows.window_layout import WindowLayout
 
 @dataclass(frozen=True, kw_only=True)
 class WindowOutput:
-    """The results of one consolidate operator, made from its table.
+    """The results of one consolidate operator.
 
     Attributes:
         operator: the consolidate operator.
         emit: ``append`` or ``update``.
-        windows: the windows it gives, by the number of their granule in the table's plan.
+        windows: its windows, by the number of their granule in the table's plan.
         keys: its key attributes.
-        aggregates: how results are finished.
+        aggregates: the aggregates that compute the result columns.
         schema: the columns of its results, in order.
     """
 
@@ -49,15 +49,15 @@ class WindowTable:
         name: its folder in the checkpoint.
         operators: the compute operators.
         upstream: the stream they read.
-        clock: the source whose watermark closes its windows, or several, joined as ``Graph.clock_of`` names them.
+        clock: the clock whose watermark closes its windows, as ``Graph.clock_of`` names it.
         level: 0 for tables over a source, 1 for windows over windows, and so on.
         keys: key attributes.
-        route_by: the attributes whose hash decides the shard; those of the component.
+        route_by: the attributes whose hash determines the shard; those of its component.
         layout: the columns of its rows.
-        plan: how its windows are derived.
+        plan: which parts its windows are merged from.
         time_sql: Spark SQL for a row's event time in microseconds.
-        outputs: the results that are made from it.
-        finer: the table whose partials this one's are rolled up from, in the JVM; None if they are made from rows.
+        outputs: the consolidate operators whose results are computed from it.
+        finer: the table whose partials Spark rolls up into this one's; None if it aggregates rows.
     """
 
     name: str
@@ -75,7 +75,7 @@ class WindowTable:
 
     @property
     def refreshes(self) -> bool:
-        """True if some output emits current values of open windows, which needs the partials of earlier epochs."""
+        """True if some output has ``emit="update"``, which reads the partials of earlier epochs."""
         return any(o.emit == "update" for o in self.outputs)
 
 
@@ -85,10 +85,10 @@ class KeyedTable:
 
     Attributes:
         name: the operator, and its folder in the checkpoint.
-        process: the operator as it was written.
-        clock: the source whose watermark makes timers due, or several, joined as ``Graph.clock_of`` names them.
+        process: the operator.
+        clock: the clock whose watermark makes timers due, as ``Graph.clock_of`` names it.
         level: 0 for operators over a source, 1 for operators over results, and so on.
-        route_by: the attributes whose hash decides the shard: its keys.
+        route_by: the attributes whose hash determines the shard: its keys, sorted.
         layout: the columns of its rows.
     """
 
@@ -105,9 +105,9 @@ class Component:
     """Tables that are routed together.
 
     Attributes:
-        name: a name that stays the same for as long as its shards hold the same keys.
+        name: its name, which stays the same as long as its shards hold the same keys.
         level: the level it runs in.
-        attributes: the attributes its tables are routed by; empty if everything goes to one slot.
+        attributes: the attributes that its tables are routed by; empty if all rows go to one slot.
         tables: names of its tables.
     """
 
@@ -119,12 +119,12 @@ class Component:
 
 @dataclass(frozen=True)
 class Pin:
-    """What a checkpoint already holds for a compute operator, which planning must not change.
+    """The part of the plan that a checkpoint fixes for a compute operator.
 
     Attributes:
-        table: the table that has its state.
-        route_by: the attributes that decide the shards of that table.
-        plan: how the table's windows are derived.
+        table: the table with its state.
+        route_by: the attributes whose hash determines the shards of that table.
+        plan: which parts the table's windows are merged from.
     """
 
     table: str
@@ -134,7 +134,7 @@ class Pin:
 
 @dataclass(frozen=True)
 class PhysicalPlan:
-    """Everything the runtime needs to know about a topology.
+    """A topology as the runtime executes it.
 
     Attributes:
         tables: the window tables, by name.
@@ -148,12 +148,12 @@ class PhysicalPlan:
 
     @property
     def levels(self) -> int:
-        """How many stages with state run one after the other in an epoch."""
+        """The number of stateful stages that run one after the other in an epoch."""
         return 1 + max((c.level for c in self.components), default=-1)
 
     @property
     def clocks(self) -> set[str]:
-        """The clocks that tables follow."""
+        """The clocks that the tables follow."""
         return {t.clock for t in self.tables.values()} | {t.clock for t in self.keyed.values()}
 
     def tables_at(self, level: int) -> list[WindowTable]:
@@ -169,13 +169,13 @@ class PhysicalPlan:
         return [c for c in self.components if c.level == level]
 
     def streams_at(self, level: int) -> list[str]:
-        """The streams that the tables of a level read, each once."""
+        """The streams that the tables of a level read, without duplicates."""
         windows = [t.upstream for t in self.tables_at(level)]
         keyed = [upstream for t in self.keyed_at(level) for upstream in t.process.upstreams]
         return list(dict.fromkeys([*windows, *keyed]))
 
     def windows_over(self, source: str) -> list[Window]:
-        """The requested windows over the rows of a source, each once."""
+        """The requested windows over the rows of a source, without duplicates."""
         tables = [t for t in self.tables_at(0) if t.clock == source]
         return sorted({w for t in tables for w in t.plan.requested})
 

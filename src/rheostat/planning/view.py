@@ -1,4 +1,4 @@
-"""The plan as people see it: one frozen view model, and its printers for text and Mermaid."""
+"""The plan as ``explain`` shows it: a view model of plain values, printed as text or as a Mermaid flowchart."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rheostat.choices import ExplainFormat, check_choice
-from rheostat.durations import label
+from rheostat.durations import label, micros
 from rheostat.planning.tables import PhysicalPlan, WindowTable
 from rheostat.topology.graph import Graph, in_order
 from rheostat.topology.nodes import Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
 from rheostat.windows.consolidation import PANE, ConsolidationPlan
 
-_HOUR = 3_600_000_000
+_HOUR = micros("1 hour")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorView:
-    """An operator.
+    """An operator as ``explain`` shows it.
 
     Attributes:
         name: its name.
         kind: ``source``, ``map``, ``compute``, ``consolidate`` or ``process``.
-        detail: what it does, in a few words.
+        detail: what it does, as a short text.
         upstreams: the operators it reads.
-        component: the component it runs in; None before the first shuffle.
+        component: the component that it runs in; None for sources and maps.
     """
 
     name: str
@@ -36,11 +36,11 @@ class OperatorView:
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentView:
-    """A component.
+    """A component as ``explain`` shows it.
 
     Attributes:
         name: its name.
-        attributes: the attributes it is partitioned by.
+        attributes: the attributes that it is partitioned by.
         slots: its number of slots.
         operators: the operators fused into it.
     """
@@ -53,12 +53,12 @@ class ComponentView:
 
 @dataclass(frozen=True, kw_only=True)
 class DerivationView:
-    """How one kind of window is derived.
+    """How a window is derived.
 
     Attributes:
         window: its label.
-        requested: False for a helper that only serves other windows.
-        how: what it is merged from, in words.
+        requested: False for a helper that others are merged from.
+        how: what it is merged from, as a short text.
     """
 
     window: str
@@ -68,16 +68,16 @@ class DerivationView:
 
 @dataclass(frozen=True, kw_only=True)
 class TableView:
-    """The state of compute operators.
+    """A window table as ``explain`` shows it.
 
     Attributes:
         name: name of the table.
         pane: label of its pane.
-        partials: what it keeps per key and pane.
-        made_from: whether its partials are made from rows or rolled up from another table.
+        partials: names of the partials that it keeps per key and pane.
+        made_from: where its partials come from, as a short text: from rows, or rolled up from another table.
         windows: how its windows are derived.
-        merges_per_hour: merges of partials per hour of stream.
-        naive_merges_per_hour: the same if every window were merged from its panes.
+        merges_per_hour: partials merged per hour of event time.
+        naive_merges_per_hour: partials merged per hour of event time if every window were merged from its panes.
     """
 
     name: str
@@ -91,12 +91,12 @@ class TableView:
 
 @dataclass(frozen=True, kw_only=True)
 class SinkView:
-    """A sink.
+    """A sink as ``explain`` shows it.
 
     Attributes:
         stream: the stream whose rows it gets.
-        aside: True if it gets the rows that the stream kept aside instead.
-        sink: its kind and path.
+        aside: True if it gets the rows that the source kept aside instead.
+        sink: its kind and path, as text.
     """
 
     stream: str
@@ -105,22 +105,22 @@ class SinkView:
 
     @property
     def name(self) -> str:
-        """The stream as the sink sees it."""
+        """The name of the rows that it gets."""
         return f"{self.stream} aside" if self.aside else self.stream
 
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """Everything that ``explain`` shows.
+    """All that ``explain`` shows of a topology.
 
     Attributes:
         topology: name of the topology.
-        operators: its operators, each after what it reads.
+        operators: its operators, each after those it reads.
         components: its components.
-        tables: the state of its compute operators.
-        sinks: where its rows go.
-        shuffles: exchanges in an epoch, including those of the pre-aggregation.
-        unfused_shuffles: the same if every compute and consolidate operator had an exchange of its own.
+        tables: its window tables.
+        sinks: its sinks.
+        shuffles: exchanges per epoch, including those of the pre-aggregation.
+        unfused_shuffles: exchanges per epoch if every stateful operator had its own.
     """
 
     topology: str
@@ -132,7 +132,7 @@ class View:
     unfused_shuffles: int
 
     def render(self, format: ExplainFormat = "text") -> str:
-        """As ``text`` or as a ``mermaid`` flowchart."""
+        """The view as ``text``, or as a ``mermaid`` flowchart."""
         check_choice("explain()", "format", format, ExplainFormat)
         return as_text(self) if format == "text" else as_mermaid(self)
 
@@ -143,7 +143,7 @@ def view_of(graph: Graph, plan: PhysicalPlan, routing: Mapping[str, tuple[int, .
     Args:
         graph: the topology.
         plan: its plan.
-        routing: per component, the slot of every shard.
+        routing: by component, the slot of every shard.
     """
     component_of = {t: c.name for c in plan.components for t in c.tables}
     runs_in = {o: component_of[t.name] for t in plan.tables.values() for o in _operators(t)}
@@ -181,12 +181,14 @@ def as_text(view: View) -> str:
     lines += ["", "components"]
     for c in view.components:
         lines.append(f"  {c.name}: {c.slots} slot{'s' if c.slots != 1 else ''}; {', '.join(c.operators)}")
-    lines += ["", f"shuffles: {view.shuffles} an epoch; {view.unfused_shuffles} with one per stateful operator"]
+    unfused = f"{view.unfused_shuffles} if every stateful operator had its own"
+    lines += ["", f"shuffles per epoch: {view.shuffles} ({unfused})"]
     for t in view.tables:
         lines += ["", f"windows of {t.name}: panes of {t.pane}, {t.made_from}; keeps {', '.join(t.partials)}"]
         name_width = max(len(w.window) for w in t.windows)
         lines += [f"  {w.window:<{name_width}}  {w.how}" for w in t.windows]
-        lines.append(f"  {t.merges_per_hour:g} merges an hour, {t.naive_merges_per_hour:g} if each came from its panes")
+        merges, naive = f"{t.merges_per_hour:g}", f"{t.naive_merges_per_hour:g}"
+        lines.append(f"  merges per hour: {merges} ({naive} if every window were merged from its panes)")
     return "\n".join(lines)
 
 

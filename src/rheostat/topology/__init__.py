@@ -1,16 +1,16 @@
-"""What the user writes, checked with errors that say what to change. Pure: no Spark, no clock, no files.
+"""The API for writing a topology. Every call is checked at once, with an error that says what to change.
 
-In reading order:
+Nothing here imports PySpark, reads a clock or touches files. In reading order:
 
-- ``graph``: the topology, and the checks that need all of it
-- ``stream``: what a user holds and goes on from
-- ``nodes``: what every operator is, as plain values
-- ``event_time``: how the rows of a stream are placed in time
-- ``maps``: ``Stream.map`` over Arrow batches
-- ``window_nodes``: the checks behind ``aggregate``, ``compute`` and ``consolidate``
-- ``aggregates``: what can be kept per key and window
-- ``process``: the checks behind ``process`` and ``process_keys``
-- ``keyed_state``: what is kept per key, and for how long
-- ``processors``: logic for one key at a time
-- ``sinks``: where results go
+- ``graph``: the graph of operators, and the checks on the whole graph
+- ``stream``: the stream handles that users chain calls on
+- ``nodes``: the operators as plain values
+- ``event_time``: the event time of a stream's rows
+- ``maps``: ``Stream.map`` with a Python function over Arrow batches
+- ``window_nodes``: the checks of ``aggregate``, ``compute`` and ``consolidate``
+- ``aggregates``: the aggregates for windows, such as ``rh.count``
+- ``process``: the checks of ``process`` and ``process_keys``
+- ``keyed_state``: the options of keyed state: columns, time to live and its clock
+- ``processors``: ``KeyProcessor``, for logic that handles one key at a time
+- ``sinks``: the sinks that results are written to
 """

@@ -1,4 +1,4 @@
-"""How the rows of a stream are placed in time."""
+"""The event time of a stream's rows, as Spark SQL."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rheostat.windows.partials import quoted
 
 @dataclass(frozen=True)
 class EventTime:
-    """How the rows of a stream are placed in time.
+    """The event time of a stream's rows.
 
     Attributes:
         sql: Spark SQL for the event time in microseconds since 1970.
-        type: type of the timestamps it comes from.
-        columns: the columns the SQL reads; a map has to keep them.
+        type: Spark SQL type of the timestamp column it is computed from.
+        columns: the columns that the SQL reads; maps must keep them.
     """
 
     sql: str
@@ -25,7 +25,7 @@ class EventTime:
 
     @classmethod
     def of_column(cls, column: str, type_: str) -> Self:
-        """Rows are at the time that a column says.
+        """The event time is a timestamp column.
 
         >>> EventTime.of_column("ts", "timestamp").sql
         'unix_micros(`ts`)'
@@ -34,7 +34,7 @@ class EventTime:
 
     @classmethod
     def of_window_end(cls, column: str, type_: str) -> Self:
-        """Results of windows are at the last instant of their window, so windows over windows close with them.
+        """The event time is the last microsecond of a window, so a result falls into the windows that end with its own.
 
         >>> EventTime.of_window_end("window_end", "timestamp").sql
         'unix_micros(window_end) - 1'

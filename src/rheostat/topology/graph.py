@@ -1,4 +1,4 @@
-"""The topology as a graph of named operators, and the checks that need all of it."""
+"""A topology as a graph of named operators, and the checks on the whole graph."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MapCheck = Callable[[str, "DataFrame", "DataFrame", Iterable[str]], None]
-"""Refuses a map that does more than map rows, given its name, the frame before and after it, and the columns that
-must not change. Only an engine can look into frames, so the engine brings it."""
+"""Raises ``TopologyError`` if a map does more than transform rows one by one, or changes the given columns.
+
+Called with the operator's name, the frame before and after the map, and the columns that must not change. It needs to
+look into Spark's frames, so ``rheostat.spark`` provides it."""
 
 CLOCK_JOINT = "+"
-"""What joins the names of sources in the name of a clock."""
+"""Separates the names of sources in the name of a clock."""
 
 
 class Graph:
-    """Operators by name, in the order in which they were written, and where their results go.
+    """The operators and sinks of a topology.
 
     Attributes:
         name: the topology's name.
-        nodes: operators by name.
-        sinks: where results go.
-        check_map: how the engine checks a map; None checks nothing beyond columns.
+        nodes: operators by name, in the order in which they were added.
+        sinks: the sinks, each with the stream that it reads.
+        check_map: the engine's check of a map; None checks only that event-time columns are kept.
     """
 
     def __init__(self, name: str, check_map: MapCheck | None = None) -> None:
@@ -53,17 +55,17 @@ class Graph:
         late: Kept = "drop",
         nulls: Kept = "aside",
     ) -> Stream:
-        """A streaming DataFrame as the beginning of the topology.
+        """Add a streaming DataFrame as a source.
 
         Args:
-            frame: any streaming DataFrame. Select the columns you need before: all of them travel.
-            event_time: the timestamp column that places a row in time. It must not be changed by maps.
+            frame: any streaming DataFrame. Select only the columns you need: all of them are read.
+            event_time: the timestamp column with a row's event time. Maps must not change it.
             slack: how late a row may come. The watermark is the newest event time seen minus the slack.
-            arrival_time: a timestamp column that says when a row entered the system (Kafka's ``timestamp``, say);
+            arrival_time: a timestamp column that says when a row entered the system, such as Kafka's ``timestamp``;
                 latency is measured from it.
-            name: name of the source; needed when there are several.
-            late: rows that missed a window are counted, and then dropped (``drop``) or kept aside (``aside``).
-            nulls: rows without event time are counted, and then kept aside (``aside``) or dropped (``drop``).
+            name: name of the source; needed if there are several.
+            late: whether to ``drop`` rows that missed a window or keep them ``aside``. Both are counted.
+            nulls: whether to ``drop`` rows without event time or keep them ``aside``. Both are counted.
 
         >>> t = rh.Topology("lending")
         >>> source = t.source(loans, event_time="ts", slack="10 seconds", late="aside", name="loans")
@@ -96,7 +98,7 @@ class Graph:
         return Stream(self, name, frame, EventTime.of_column(event_time, types[event_time]))
 
     def add(self, *nodes: Node) -> None:
-        """Put operators into the graph, each under a name of its own: all of them or, with an error, none."""
+        """Add operators. If a name is invalid or already taken, raise ``TopologyError`` and add none."""
         for node in nodes:
             if not node.name or node.name in (".", "..") or any(c in node.name for c in "/+"):
                 raise TopologyError(
@@ -107,7 +109,7 @@ class Graph:
         self.nodes |= {node.name: node for node in nodes}
 
     def validate(self) -> None:
-        """Check what only the whole graph can show: missing ends, unknown neighbours, cycles."""
+        """Raise ``TopologyError`` for a missing source or sink, an unknown upstream, a cycle, or an unused compute."""
         if not any(isinstance(n, Source) for n in self.nodes.values()):
             raise TopologyError(f"topology {self.name!r} has no source: begin with source(...)")
         if not self.sinks:
@@ -119,9 +121,10 @@ class Graph:
                 raise TopologyError(f"operator {node.name!r} has partials that nothing uses: add .consolidate(...)")
 
     def clock_of(self, name: str) -> str:
-        """Whose watermark a stream follows: its source's or, where streams meet, the slowest of several.
+        """The clock whose watermark a stream follows: the name of its source.
 
-        The name of the clock is then made of the sources' names, which cannot contain a plus sign themselves.
+        Where streams are joined, the sources' names are joined with ``+``, which names cannot contain; the slowest
+        source then sets the watermark.
         """
         sources: set[str] = set()
         pending = [self.nodes[name]]
@@ -133,7 +136,7 @@ class Graph:
         return CLOCK_JOINT.join(sorted(sources))
 
     def path_to(self, name: str) -> list[Map]:
-        """The maps between a stream and the last operator before them that is none, in order."""
+        """The maps at the end of the path to a stream, in order: those after the last operator that is not a map."""
         maps: list[Map] = []
         node = self.nodes[name]
         while isinstance(node, Map):
@@ -146,7 +149,7 @@ class Graph:
         return [n for n in self.nodes.values() if isinstance(n, Consolidate) and n.upstream == compute]
 
     def origin_of(self, name: str) -> Source | Consolidate | Process:
-        """The operator whose rows a stream carries, through maps only."""
+        """The nearest operator upstream that is not a map, the stream's own operator included."""
         node = self.nodes[name]
         while isinstance(node, Map):
             node = self.nodes[node.upstream]
@@ -155,7 +158,7 @@ class Graph:
         return node
 
     def level_of(self, name: str) -> int:
-        """How many operators with state a compute or process operator has before it."""
+        """How many stateful operators come before a compute or process operator, on the longest path from a source."""
         levels = []
         for upstream in upstreams_of(self.nodes[name]):
             origin = self.origin_of(upstream)
@@ -167,7 +170,7 @@ class Graph:
 
 
 def in_order(nodes: Iterable[Node]) -> list[Node]:
-    """The operators so that each comes after what it reads; an error names the operators of a cycle.
+    """The operators in topological order, each after those it reads. A cycle is an error that names its operators.
 
     >>> a, b = Map("a", "b", print), Map("b", "a", print)
     >>> in_order([a, b])

@@ -1,4 +1,4 @@
-"""What a process operator keeps per key, and for how long: one value with all options of its state."""
+"""The options of a process operator's keyed state: its columns, its time to live and the clock of that."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rheostat.durations import Duration
 
 @dataclass(frozen=True)
 class KeyedState:
-    """The state of a process operator, as ``keyed_state`` makes it.
+    """The options of a process operator's state, as ``keyed_state`` returns them.
 
     Attributes:
         columns: the columns of a key's state as Spark DDL; None if there are none, or if a ``KeyProcessor`` has them.
-        ttl: how long after its last change a key's state is forgotten; None keeps it for ever.
-        clock: the time that ``ttl`` goes by, ``processing`` or ``event``.
+        ttl: how long after its last change a key's state is forgotten; None keeps it forever.
+        clock: the time that ``ttl`` is measured in, ``processing`` or ``event``.
 
     >>> rh.keyed_state("total double").ttl is None
     True
@@ -27,14 +27,14 @@ class KeyedState:
 
 
 def keyed_state(columns: str | None = None, *, ttl: Duration | None = None, clock: Clock = "processing") -> KeyedState:
-    """The state of a ``process`` or ``process_keys`` operator.
+    """The options of the state of a ``process`` or ``process_keys`` operator.
 
     Args:
-        columns: for ``process``, the columns of a key's state as Spark DDL. For ``process_keys`` leave them out: the
+        columns: for ``process``, the columns of a key's state as Spark DDL. For ``process_keys``, leave them out: the
             fields of the ``KeyProcessor`` are the columns.
-        ttl: how long after its last change a key's state is forgotten; by default it is kept for ever.
-        clock: whether ``ttl`` goes by ``processing`` time, as in Spark, or by ``event`` time: the newest row of the
-            key against the watermark.
+        ttl: how long after its last change a key's state is forgotten; by default it is kept forever.
+        clock: the time that ``ttl`` is measured in: ``processing`` time, as in Spark, or ``event`` time, from the
+            newest row of the key to the watermark.
 
     >>> rh.keyed_state("count bigint, total double", ttl="1 hour", clock="event")
     KeyedState(columns='count bigint, total double', ttl='1 hour', clock='event')

@@ -1,4 +1,4 @@
-"""Maps in Python: a function over Arrow batches as a function over DataFrames."""
+"""Maps in Python: turns a function over Arrow batches into a function over DataFrames."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 FrameMap = Callable[["DataFrame"], "DataFrame"]
-"""A map in Spark expressions."""
+"""A map over DataFrames, in Spark expressions."""
 
 BatchMap = Callable[[pa.RecordBatch], pa.RecordBatch | pa.Table]
-"""A map in Python, over the Arrow batches of a task."""
+"""A map over Arrow batches, in Python."""
 
 
 def arrow_map(name: str, function: BatchMap, schema: str) -> FrameMap:
     """A DataFrame function that runs a Python function over the Arrow batches of every task.
 
     Args:
-        name: the operator, for errors.
+        name: the operator's name, for errors.
         function: the user's function.
         schema: the columns it returns, as Spark DDL.
     """

@@ -1,4 +1,4 @@
-"""The nodes of a topology: plain values that say what every operator does."""
+"""The nodes of a topology: its operators as plain values."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 WINDOW, WINDOW_START, WINDOW_END = "window", "window_start", "window_end"
-"""Columns every result of a consolidate operator begins with."""
+"""The first three columns of every result of a consolidate operator."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A stream that comes from Spark.
+    """A streaming DataFrame that the topology reads.
 
     Attributes:
         name: the operator's name.
         frame: the streaming DataFrame.
         event_time: its event-time column.
         event_time_type: Spark SQL type of that column.
-        slack: how far behind the newest row a row may come, in microseconds.
-        arrival_time: column that says when a row entered the system, for latency; None if there is none.
-        arrival_time_type: Spark SQL type of that column.
-        late: ``drop`` or ``aside``, what happens to rows that missed a window.
-        nulls: ``drop`` or ``aside``, what happens to rows without event time.
+        slack: how late a row may come, in microseconds.
+        arrival_time: column with the time when a row entered the system; None if latency is not measured.
+        arrival_time_type: Spark SQL type of that column; None without one.
+        late: ``drop`` or ``aside``: what to do with rows that missed a window.
+        nulls: ``drop`` or ``aside``: what to do with rows without event time.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Map:
-    """A stateless step.
+    """A stateless operator.
 
     Attributes:
         name: the operator's name.
@@ -78,14 +78,14 @@ class Map:
 
 @dataclass(frozen=True)
 class Compute:
-    """Partials per key and pane.
+    """An operator that aggregates rows into partials per key and pane.
 
     Attributes:
         name: the operator's name.
         upstream: the stream it reads.
-        keys: key attributes; none for the whole stream.
+        keys: key attributes; empty if the whole stream is one group.
         key_types: Spark SQL types of the keys.
-        aggregates: what it keeps.
+        aggregates: its aggregates, one per result column.
         time_sql: Spark SQL for a row's event time in microseconds.
         time_type: Spark SQL type of ``window_start`` and ``window_end``.
     """
@@ -113,13 +113,13 @@ class Compute:
 
 @dataclass(frozen=True)
 class Consolidate:
-    """Windows out of partials.
+    """An operator that merges partials into the results of windows.
 
     Attributes:
         name: the operator's name.
         upstream: the compute operator whose partials it reads.
-        windows: the windows that were asked for.
-        emit: ``append`` (once, when complete) or ``update`` (in every epoch that changed them).
+        windows: the requested windows.
+        emit: ``append`` (each window once, when complete) or ``update`` (in every epoch that changed it).
     """
 
     name: str
@@ -130,26 +130,26 @@ class Consolidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
-    """User logic over keyed state.
+    """An operator that runs the user's logic over keyed state.
 
     Attributes:
         name: the operator's name.
-        upstreams: the streams it reads; with more than one, rows of the same key meet.
-        inputs: per stream, the columns the logic reads and their types.
+        upstreams: the streams it reads, joined by key if there are several.
+        inputs: for every stream, the columns that the logic reads.
         keys: key attributes.
         key_types: Spark SQL types of the keys.
         state: the fields of a key's state.
         schema: the columns of its output.
         logic: a function over whole frames, or a ``KeyProcessor`` class.
-        on_timer: for logic over frames, the function that is called with the state of keys whose timer is due.
-        per_key: True if ``logic`` is called key by key.
-        over: ``polars`` or ``arrow``, for logic over frames.
-        order: columns that decide the order of a key's rows; without them it is the order of arrival.
+        on_timer: for logic over frames, the function that gets the state of keys whose timer is due; None without one.
+        per_key: True if ``logic`` is a ``KeyProcessor`` class, called key by key.
+        over: ``polars`` or ``arrow``, the frames of logic over frames.
+        order: columns that a key's rows are sorted by; empty for the order of arrival.
         ordered: False if the order does not matter, which saves a column and a sort.
-        ttl: microseconds after its last change at which a key's state is forgotten; None for never.
-        clock: what ``ttl`` is measured by: ``processing`` or ``event`` time.
-        time_limit: seconds the logic may take in one task.
-        time_sql: per stream, Spark SQL for a row's event time in microseconds; None where rows have none.
+        ttl: microseconds after its last change until a key's state is forgotten; None for never.
+        clock: the time that ``ttl`` is measured in, ``processing`` or ``event``.
+        time_limit: seconds that the logic may run in one task.
+        time_sql: for every stream, Spark SQL for a row's event time in microseconds; None if its rows have none.
     """
 
     name: str
@@ -182,18 +182,18 @@ class Process:
 
     @property
     def has_timers(self) -> bool:
-        """True if a key may ask to be called back."""
+        """True if keys may set timers."""
         return self.per_key or self.on_timer is not None
 
 
 @dataclass(frozen=True)
 class SinkNode:
-    """Where the rows of a stream go.
+    """A sink and the stream that it reads.
 
     Attributes:
         upstream: the stream.
         sink: the sink.
-        aside: True for the rows that a source kept aside, instead of those it passed on.
+        aside: True if it gets the rows that the source kept aside, instead of the rows of the stream.
     """
 
     upstream: str
@@ -205,7 +205,7 @@ Node = Source | Map | Compute | Consolidate | Process
 
 
 def upstreams_of(node: Node) -> tuple[str, ...]:
-    """The operators whose rows a node reads."""
+    """The names of the operators that a node reads."""
     if isinstance(node, Source):
         return ()
     return node.upstreams if isinstance(node, Process) else (node.upstream,)

@@ -1,4 +1,4 @@
-"""Checks behind ``process`` and ``process_keys``: what a user wrote, turned into a node or into an error."""
+"""The checks of ``Stream.process`` and ``Stream.process_keys``, which turn the arguments into a ``Process`` node."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from rheostat.types import TIMESTAMPS, Schema, arrow_type, is_key
 from rheostat.windows.partials import Column, quoted
 
 TIMER = "timer"
-"""Column of the state frame that holds a key's timer, for logic over frames."""
+"""Column of state frames with a key's timer, if ``process`` has ``on_timer``."""
 
 ARRIVAL = "arrival"
-"""The order of rows that a process operator gets unless it asks for another."""
+"""The default of ``order``: a key's rows come in the order in which they arrived."""
 
 Frame: TypeAlias = pl.DataFrame | pa.Table
-"""What a function over frames takes and returns."""
+"""The frames that a function over whole frames takes and returns."""
 
 FrameResult = tuple[Frame | None, Frame | None] | tuple[Frame | None, Frame | None, Frame | None]
-"""Output and changed state, and perhaps the keys to forget; None for nothing."""
+"""Output, changed state and, optionally, the keys to forget; None stands for an empty frame."""
 
 FrameLogic = Callable[[Any, Any], FrameResult]
-"""``(rows, state) -> (output, changed)`` or ``(output, changed, removed)``; with joined streams, rows is a dict."""
+"""``(rows, state) -> (output, changed)`` or ``(output, changed, removed)``; with joined streams, ``rows`` is a dict."""
 
 TimerLogic = Callable[[Any], FrameResult]
 """``(state) -> (output, changed)`` or ``(output, changed, removed)``."""
@@ -42,8 +42,8 @@ class ProcessInput:
     """A stream that a process operator reads.
 
     Attributes:
-        name: the stream.
-        schema: its columns and their types.
+        name: the name of the stream.
+        schema: from column name to Spark SQL type.
         time_sql: Spark SQL for a row's event time in microseconds; None if its rows have none.
     """
 
@@ -54,7 +54,7 @@ class ProcessInput:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessRequest:
-    """What a user wrote for ``process`` or ``process_keys``.
+    """The arguments of a call of ``process`` or ``process_keys``.
 
     Attributes:
         name: the operator's name.
@@ -62,13 +62,13 @@ class ProcessRequest:
         per_key: True for ``process_keys``.
         by: key attributes.
         schema: columns of the output, as Spark DDL.
-        state: the state's columns and how long it is kept.
-        on_timer: for logic over frames, what is called with the state of keys whose timer is due.
-        order: ``arrival``, columns, or None for no order.
+        state: the options of the state; None if it has none.
+        on_timer: for ``process``, the function that gets the state of keys whose timer is due.
+        order: ``arrival``, the columns that a key's rows are sorted by, or None for any order.
         reads: the columns that the logic reads besides the keys; None for all.
-        event_time: the output column that places its rows in time; None for the one called as in the input.
-        over: ``polars`` or ``arrow``.
-        time_limit: how long the logic may take in one task.
+        event_time: the output column with the event time; None for the column named as in the input.
+        over: ``polars`` or ``arrow``, the kind of frame; always ``polars`` for ``process_keys``.
+        time_limit: how long the logic may run in one task.
     """
 
     name: str
@@ -86,12 +86,12 @@ class ProcessRequest:
 
     @property
     def where(self) -> str:
-        """Who is meant, at the beginning of an error."""
+        """The beginning of an error text: which operator it is about."""
         return f"operator {self.name!r}"
 
     @property
-    def kept(self) -> KeyedState:
-        """The options of the state, checked; an operator that was given none keeps no columns."""
+    def state_options(self) -> KeyedState:
+        """The options of the state, checked; the defaults if there are none."""
         if self.state is None:
             return KeyedState()
         if not isinstance(self.state, KeyedState):
@@ -101,14 +101,14 @@ class ProcessRequest:
 
     @property
     def state_columns(self) -> str | None:
-        """The state's columns as Spark DDL: what was given, or the fields of the ``KeyProcessor``."""
+        """Spark DDL of the state's columns: those of ``state``, or the ``KeyProcessor`` fields. None if it has none."""
         self._check_logic()
-        columns = self.kept.columns
+        columns = self.state_options.columns
         if not self.per_key:
             return columns
         if columns is not None:
             raise TopologyError(
-                f"{self.where}: {self.logic.__name__} declares its state itself; give rh.keyed_state() no columns"
+                f"{self.where}: {self.logic.__name__} declares its own state: call rh.keyed_state() without columns"
             )
         return ", ".join(f"{quoted(n)} {f.column_type}" for n, f in self.logic.fields.items()) or None
 
@@ -125,15 +125,18 @@ class ProcessRequest:
 
 
 def process_node(request: ProcessRequest, inputs: list[ProcessInput], schema: Schema, state: Schema) -> Process:
-    """The node for what was written, or an error that names the operator and the column.
+    """The node of a process operator, checked.
 
     Args:
-        request: what was written.
+        request: the arguments of the call.
         inputs: the streams it reads.
-        schema: columns and types of the output.
-        state: columns and types of the state.
+        schema: columns of the output and their Spark SQL types.
+        state: columns of the state and their Spark SQL types.
+
+    Raises:
+        TopologyError: an argument does not fit; the message names the operator and the column.
     """
-    name, where, kept = request.name, request.where, request.kept
+    where, options = request.where, request.state_options
     keys = _names(request.by)
     ordered = request.order is not None
     order = () if request.order in (None, ARRIVAL) else _names(request.order or ())
@@ -141,7 +144,7 @@ def process_node(request: ProcessRequest, inputs: list[ProcessInput], schema: Sc
     check_choice(where, "over", request.over, Over)
     _check_inputs(where, inputs, (*keys, *order), keys)
     if request.reads is not None:
-        inputs = _narrowed(where, inputs, _names(request.reads), {*keys, *order})
+        inputs = _only_read(where, inputs, _names(request.reads), {*keys, *order})
     _check_state(where, state, keys, has_timer=request.on_timer is not None)
     for column, type_ in (*schema.items(), *state.items()):
         try:
@@ -149,7 +152,7 @@ def process_node(request: ProcessRequest, inputs: list[ProcessInput], schema: Sc
         except TopologyError as error:
             raise TopologyError(f"{where}: column {column!r}: {error}") from None
     return Process(
-        name=name,
+        name=request.name,
         upstreams=tuple(i.name for i in inputs),
         inputs=tuple(_columns(i.schema) for i in inputs),
         keys=keys,
@@ -162,45 +165,51 @@ def process_node(request: ProcessRequest, inputs: list[ProcessInput], schema: Sc
         over=request.over,
         order=order,
         ordered=ordered,
-        ttl=_positive(where, "ttl", kept.ttl) if kept.ttl is not None else None,
-        clock=kept.clock,
+        ttl=_positive(where, "ttl", options.ttl) if options.ttl is not None else None,
+        clock=options.clock,
         time_limit=_positive(where, "time_limit", request.time_limit) / 1e6,
         time_sql=tuple(i.time_sql for i in inputs),
     )
 
 
-def event_time_column(request: ProcessRequest, schema: Schema, usual: Iterable[str]) -> str | None:
-    """The output column that carries event time: the one named, or one that is called as in the input."""
-    given = request.event_time
-    if given is None:
-        return next((c for c in usual if schema.get(c) in TIMESTAMPS), None)
-    if given not in schema:
-        raise TopologyError(f"{request.where}: event_time={given!r} is not in its output ({', '.join(schema)})")
-    if schema[given] not in TIMESTAMPS:
-        raise TopologyError(f"{request.where}: event_time={given!r} is {schema[given]}, not a timestamp")
-    return given
+def event_time_column(request: ProcessRequest, schema: Schema, input_columns: Iterable[str]) -> str | None:
+    """The output column with the event time of its rows; None if the output has none.
+
+    Args:
+        request: the arguments of the call; its ``event_time`` is taken if it is set.
+        schema: columns of the output and their Spark SQL types.
+        input_columns: the event-time columns of the input; else the first of them that the output has is taken.
+    """
+    column = request.event_time
+    if column is None:
+        return next((c for c in input_columns if schema.get(c) in TIMESTAMPS), None)
+    if column not in schema:
+        raise TopologyError(f"{request.where}: event_time={column!r} is not in its output ({', '.join(schema)})")
+    if schema[column] not in TIMESTAMPS:
+        raise TopologyError(f"{request.where}: event_time={column!r} is {schema[column]}, not a timestamp")
+    return column
 
 
 def _check_keys(request: ProcessRequest, keys: tuple[str, ...]) -> None:
     if not keys:
-        raise TopologyError(f"{request.where} has keyed state and no key: give it by='column'")
+        raise TopologyError(f"{request.where} needs a key: pass by='column'")
     if len(set(keys)) < len(keys):
         raise TopologyError(f"{request.where} names a key twice: {', '.join(keys)}")
     if request.on_timer is not None and TIMER in keys:
         raise TopologyError(
-            f"{request.where}: a key is called {TIMER!r}, as the column that holds a key's timer; rename it"
+            f"{request.where}: key column {TIMER!r} has the name of the column with a key's timer; rename it"
         )
 
 
 def _check_inputs(where: str, inputs: list[ProcessInput], needed: tuple[str, ...], keys: tuple[str, ...]) -> None:
     if len({i.name for i in inputs}) < len(inputs):
         raise TopologyError(f"{where} reads a stream twice: {', '.join(i.name for i in inputs)}")
-    for given in inputs:
+    for stream in inputs:
         for column in needed:
-            if column not in given.schema:
+            if column not in stream.schema:
                 raise TopologyError(
-                    f"{where} needs column {column!r}, which stream {given.name!r} does not have; "
-                    f"it has {', '.join(given.schema)}"
+                    f"{where} needs column {column!r}, which stream {stream.name!r} does not have; "
+                    f"it has {', '.join(stream.schema)}"
                 )
     for key in keys:
         types = {i.schema[key] for i in inputs}
@@ -220,8 +229,8 @@ def _check_state(where: str, state: Schema, keys: tuple[str, ...], *, has_timer:
             raise TopologyError(f"{where}: state field {column!r} has the name of a key or timer; rename it")
 
 
-def _narrowed(where: str, inputs: list[ProcessInput], reads: tuple[str, ...], always: set[str]) -> list[ProcessInput]:
-    """The streams with only those of their columns that the logic reads."""
+def _only_read(where: str, inputs: list[ProcessInput], reads: tuple[str, ...], always: set[str]) -> list[ProcessInput]:
+    """The streams, each with only the columns that the logic reads and those that are always needed."""
     for column in reads:
         if not any(column in i.schema for i in inputs):
             raise TopologyError(f"{where}: reads={column!r} is in none of its streams")
@@ -233,12 +242,13 @@ def _columns(schema: Mapping[str, str]) -> tuple[Column, ...]:
     return tuple(Column(n, t) for n, t in schema.items())
 
 
-def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _names(columns: str | Iterable[str]) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
-def _positive(where: str, option: str, given: Duration) -> int:
-    duration = micros(given)
-    if duration <= 0:
-        raise TopologyError(f"{where}: {option}={given!r} is not a positive duration")
-    return duration
+def _positive(where: str, option: str, duration: Duration) -> int:
+    """The duration in microseconds; an error if it is not positive."""
+    microseconds = micros(duration)
+    if microseconds <= 0:
+        raise TopologyError(f"{where}: {option}={duration!r} is not a positive duration")
+    return microseconds

@@ -1,8 +1,8 @@
-"""What a user writes for ``process_keys``: logic for one key at a time over typed state.
+"""``KeyProcessor``, for ``process_keys``: logic that handles one key at a time over typed state.
 
-A key's state is one row. Values, lists and ordered maps are its columns, so state is Arrow on disk, and any task that
-owns the key's shard can read it. Logic that can be written over whole frames needs none of this: a plain function does
-(see ``Stream.process``), and it is one to two orders of magnitude faster.
+A key's state is one row, whose columns are values, lists and ordered maps. So state is stored as Arrow, and any task
+that owns the key's shard can read it. Logic that can be written over whole frames is better a plain function for
+``Stream.process``, which is one to two orders of magnitude faster.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from rheostat.errors import TopologyError
 from rheostat.extras import load
 
 Row = Sequence[Any] | Mapping[str, Any]
-"""A row of output: values in the order of the schema, or by column name."""
+"""A row of output: a sequence of values in the order of the schema, or a mapping from column name to value."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class StateField:
-    """A field of a processor's state, as ``value``, ``list_of`` and ``ordered_map`` make it.
+    """A field of a processor's state, as ``value``, ``list_of`` and ``ordered_map`` return it.
 
     Attributes:
         kind: ``value``, ``list`` or ``map``.
         type: Spark SQL type of the value, the list's elements or the map's values.
         key_type: Spark SQL type of the map's keys; empty for other kinds.
-        default: what a key that has no state yet begins with.
+        default: the initial value of a key; only for ``value`` fields.
     """
 
     kind: Literal["value", "list", "map"]
@@ -41,7 +41,7 @@ class StateField:
 
     @property
     def column_type(self) -> str:
-        """Spark SQL type of the state column that holds it."""
+        """Spark SQL type of the field's state column."""
         if self.kind == "list":
             return f"array<{self.type}>"
         if self.kind == "map":
@@ -49,7 +49,7 @@ class StateField:
         return self.type
 
     def loaded(self, stored: Any) -> Any:
-        """What the user sees, out of what a state column holds."""
+        """The Python value for a value of the state column; None gives the field's initial value."""
         if self.kind == "list":
             return [] if stored is None else list(stored)
         if self.kind == "map":
@@ -57,18 +57,18 @@ class StateField:
         return copy.deepcopy(self.default) if stored is None else stored
 
     def stored(self, value: Any) -> Any:
-        """What the state column holds, out of what the user left."""
+        """The value of the state column for a Python value."""
         if self.kind == "map":
             return [{"key": k, "value": v} for k, v in value.items()]
         return value
 
 
 def value(type: str, default: Any = None) -> Any:
-    """A state field with one value.
+    """A state field with a single value.
 
     Args:
         type: Spark SQL type.
-        default: the value of a key that has no state yet.
+        default: the initial value of a key.
 
     >>> class Counter(rh.KeyProcessor):
     ...     count = rh.value("bigint", default=0)
@@ -79,10 +79,10 @@ def value(type: str, default: Any = None) -> Any:
 
 
 def list_of(type: str) -> Any:
-    """A state field that is a Python list; empty for a key that has no state yet.
+    """A state field that is a Python list, initially empty.
 
     Args:
-        type: Spark SQL type of its elements.
+        type: Spark SQL type of the elements.
 
     >>> class Recent(rh.KeyProcessor):
     ...     amounts = rh.list_of("double")
@@ -93,20 +93,20 @@ def list_of(type: str) -> Any:
 
 
 def ordered_map(key_type: str, value_type: str) -> Any:
-    """A state field that is a ``sortedcontainers.SortedDict``, a mapping whose keys are in order; empty at first.
+    """A state field that is a ``sortedcontainers.SortedDict``: a dict with sorted keys, initially empty.
 
     It needs the extra ``maps``: ``pip install "rheostat[maps]"``.
 
     Args:
-        key_type: Spark SQL type of its keys.
-        value_type: Spark SQL type of its values.
+        key_type: Spark SQL type of the keys.
+        value_type: Spark SQL type of the values.
 
     >>> class Book(rh.KeyProcessor):
     ...     bids = rh.ordered_map("bigint", "array<bigint>")
     >>> Book.fields["bids"].column_type
     'array<struct<key:bigint,value:array<bigint>>>'
     """
-    _sorted_dict()  # a missing package fails here, on the driver, and not in a task
+    _sorted_dict()  # a missing package fails here on the driver, not later in a task
     return StateField("map", value_type, key_type)
 
 
@@ -116,13 +116,13 @@ def _sorted_dict() -> Any:
 
 
 class Context:
-    """What a ``KeyProcessor`` may know and do besides its rows and its state.
+    """The epoch and watermark that a ``KeyProcessor`` can read, and the timers it can set.
 
     Attributes:
         epoch: number of the epoch.
-        watermark: no row older than this is expected any more; None before the first epoch is through.
+        watermark: the event time before which no more rows are expected; None during the first epoch.
         timers: the current key's timers, in microseconds since 1970.
-        removed: True if the current key's state is to be forgotten.
+        removed: True if the current key's state will be forgotten.
 
     >>> from datetime import timedelta
     >>> class Idle(rh.KeyProcessor):
@@ -143,7 +143,7 @@ class Context:
         """Call ``on_timer`` for this key once the watermark has passed ``at``.
 
         Args:
-            at: a point in time (UTC, if it has no zone), or microseconds since 1970.
+            at: a datetime (UTC if it has no time zone), or microseconds since 1970.
 
         >>> from datetime import datetime
         >>> context = rh.Context(epoch=0, watermark=None)
@@ -154,7 +154,10 @@ class Context:
         self.timers.add(to_micros(at))
 
     def cancel_timer(self, at: datetime | int) -> None:
-        """Take a timer back; nothing happens if there is none.
+        """Cancel this key's timer at ``at``; nothing happens if there is none.
+
+        Args:
+            at: the time it was set to.
 
         >>> context = rh.Context(epoch=0, watermark=None)
         >>> context.set_timer(5)
@@ -179,11 +182,11 @@ class Context:
 class KeyProcessor:
     """Logic for one key at a time, for ``Stream.process_keys``.
 
-    State is declared as class attributes, with ``value``, ``list_of`` and ``ordered_map``. While a key has its turn,
-    its own values stand in ``self``.
+    State fields are declared as class attributes, with ``value``, ``list_of`` and ``ordered_map``. In ``process`` and
+    ``on_timer``, ``self`` has the current key's values of these fields; assign to them to change the state.
 
     Attributes:
-        fields: the state's fields by name.
+        fields: the state fields by name.
 
     >>> class Running(rh.KeyProcessor):
     ...     count = rh.value("bigint", default=0)
@@ -201,13 +204,13 @@ class KeyProcessor:
         cls.fields = {name: v for base in bases for name, v in vars(base).items() if isinstance(v, StateField)}
 
     def process(self, key: Any, rows: Any, context: Context) -> Iterable[Row] | None:  # noqa: ARG002
-        """Take in the rows that one key has in this epoch, and give rows of output.
+        """Handle one key's rows of this epoch, and return or yield rows of output.
 
         Args:
-            key: the key attributes, by name as in ``key.stock``.
-            rows: a list of rows in order, columns by name as in ``row.price``; with joined streams, a dict from stream
-                name to such a list.
-            context: epoch, watermark and timers.
+            key: the values of the key attributes, as in ``key.stock``.
+            rows: the rows in order, with columns as in ``row.price``; with joined streams, a dict from stream name to
+                such a list.
+            context: the epoch, the watermark and the key's timers.
 
         >>> class Largest(rh.KeyProcessor):
         ...     amount = rh.value("double", default=0.0)
@@ -215,15 +218,17 @@ class KeyProcessor:
         ...         self.amount = max(self.amount, *(row.amount for row in rows))
         ...         yield key.area, self.amount  # or {"area": key.area, "amount": self.amount}
         """
-        raise TopologyError(f"{type(self).__name__} has no process method")
+        raise TopologyError(f"{type(self).__name__} has no process method: define process(self, key, rows, context)")
 
     def on_timer(self, key: Any, at: datetime, context: Context) -> Iterable[Row] | None:  # noqa: ARG002
-        """A timer of the key is due. It is gone already; set another to be called again.
+        """Handle a timer of the key that is due, and return or yield rows of output.
+
+        The timer is already removed; set another one to be called again.
 
         Args:
-            key: the key attributes, by name.
+            key: the values of the key attributes, as in ``key.stock``.
             at: the time the timer was set to.
-            context: epoch, watermark and timers.
+            context: the epoch, the watermark and the key's timers.
 
         >>> class Session(rh.KeyProcessor):
         ...     loans = rh.value("bigint", default=0)
@@ -231,11 +236,13 @@ class KeyProcessor:
         ...         yield key.user, self.loans
         ...         context.remove()
         """
-        raise TopologyError(f"{type(self).__name__} sets timers but has no on_timer method")
+        raise TopologyError(
+            f"{type(self).__name__} sets timers but has no on_timer method: define on_timer(self, key, at, context)"
+        )
 
 
 def from_micros(at: int) -> datetime:
-    """A point in time out of microseconds since 1970.
+    """The datetime for microseconds since 1970, in UTC.
 
     >>> from_micros(1_500_000).isoformat()
     '1970-01-01T00:00:01.500000+00:00'
@@ -244,7 +251,7 @@ def from_micros(at: int) -> datetime:
 
 
 def to_micros(at: datetime | int) -> int:
-    """Microseconds since 1970; a time without zone is taken as UTC.
+    """Microseconds since 1970 of a datetime, which is UTC if it has no time zone. Integers are returned unchanged.
 
     >>> to_micros(from_micros(1_500_000))
     1500000

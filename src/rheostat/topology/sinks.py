@@ -1,7 +1,7 @@
-"""Sinks: where results go. Descriptions only; ``rheostat.spark.output.sink_writers`` writes them.
+"""Sinks, where results go. These are descriptions; ``rheostat.spark.output.sink_writers`` does the writing.
 
-Every sink is written before the epoch commits, and is idempotent by epoch: if an epoch is repeated after a crash, its
-rows replace what the first attempt left. What that guarantees in the end depends on the sink; see each one.
+Results are written before the epoch commits. If an epoch is repeated after a crash, its rows replace those of the first
+attempt where the sink allows it. Each sink says what it guarantees.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 EpochFunction = Callable[["DataFrame", int], None]
-"""Takes the rows of an epoch and the epoch's number."""
+"""A function that takes the rows of an epoch and the epoch's number."""
 
 
 @dataclass(frozen=True)
 class ParquetSink:
-    """Exactly once. One directory ``epoch=N`` per epoch that has results, moved into place when it is complete.
+    """Writes Parquet files, exactly once.
 
-    Readers see whole epochs on filesystems with an atomic rename (local, HDFS). ``epoch`` appears as a partition
-    column when the folder is read.
+    Every epoch with results becomes a folder ``epoch=N``, which is renamed into place when it is complete. Readers
+    see only whole epochs if the filesystem renames atomically (local, HDFS). Reading the folder gives ``epoch`` as a
+    partition column.
 
     Attributes:
         path: the folder.
@@ -49,15 +50,15 @@ class ForeachSink:
 
 @dataclass(frozen=True)
 class FormatSink:
-    """Any Spark batch format.
+    """Writes any Spark batch format.
 
-    With a path, rows go to ``path/epoch=N`` and are overwritten when an epoch is repeated: exactly once, but a reader
-    may see an epoch that is still being written. Formats without a path (JDBC, Kafka) are appended to: at least once.
+    With a path, rows go to ``path/epoch=N``, which a repeated epoch overwrites: exactly once, but a reader may see an
+    epoch that is still being written. Formats without a path (JDBC, Kafka) are appended to: at least once.
 
     Attributes:
-        format: name of the format.
-        path: the folder; None for a format that has none.
-        options: options of Spark's writer.
+        format: Spark's name of the format.
+        path: the folder; None for a format without one.
+        options: options for Spark's writer.
     """
 
     format: str
@@ -70,14 +71,14 @@ class ConsoleSink:
     """Prints the first rows of every epoch. A repeated epoch is printed again.
 
     Attributes:
-        rows: how many rows to print.
+        rows: how many rows to print per epoch.
     """
 
     rows: int = 20
 
 
 class MemorySink:
-    """Keeps results in the driver, for tests and notebooks. Exactly once while the process lives.
+    """Keeps results in the driver's memory, for tests and notebooks. Exactly once as long as the process lives.
 
     >>> sink = MemorySink()
     >>> sink.put(0, pa.table({"n": [1]}))
@@ -90,12 +91,12 @@ class MemorySink:
         self._epochs: dict[int, pa.Table] = {}
 
     def put(self, epoch: int, table: pa.Table) -> None:
-        """Set an epoch's rows, in place of any earlier attempt."""
+        """Set the rows of an epoch, replacing those of an earlier attempt."""
         self._epochs[epoch] = table
 
     @property
     def epochs(self) -> list[int]:
-        """Epochs that have results.
+        """The epochs that have results, in order.
 
         >>> sink = MemorySink()
         >>> sink.put(3, pa.table({"n": [1]}))
@@ -105,7 +106,7 @@ class MemorySink:
         return sorted(self._epochs)
 
     def arrow(self) -> pa.Table:
-        """All results so far as an Arrow table, in order of epoch; without columns while there are none.
+        """All results so far as an Arrow table, ordered by epoch; without columns if there are none.
 
         >>> MemorySink().arrow().num_rows
         0
@@ -115,7 +116,7 @@ class MemorySink:
         return pa.concat_tables([self._epochs[e] for e in self.epochs])
 
     def frame(self) -> pl.DataFrame:
-        """All results so far as a Polars frame, in order of epoch.
+        """All results so far as a Polars frame, ordered by epoch.
 
         >>> sink = MemorySink()
         >>> sink.put(0, pa.table({"n": [1, 2]}))
@@ -131,7 +132,10 @@ Sink = ParquetSink | ForeachSink | FormatSink | ConsoleSink | MemorySink
 
 
 def parquet(path: str) -> ParquetSink:
-    """Parquet files by epoch under ``path``, exactly once.
+    """Write Parquet files, one folder per epoch, exactly once.
+
+    Args:
+        path: the folder.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> stored = source.sink(rh.sinks.parquet(f"{folder}/loans"))
@@ -140,7 +144,7 @@ def parquet(path: str) -> ParquetSink:
 
 
 def memory() -> MemorySink:
-    """Results in the driver's memory, for tests and notebooks; read them with ``frame()`` or ``arrow()``.
+    """Keep results in the driver's memory, for tests and notebooks; read them with ``frame()`` or ``arrow()``.
 
     >>> t = rh.Topology("lending")
     >>> out = rh.sinks.memory()
@@ -157,7 +161,7 @@ def console(rows: int = 20) -> ConsoleSink:
     """Print the first rows of every epoch.
 
     Args:
-        rows: how many.
+        rows: how many rows to print per epoch.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> printed = source.sink(rh.sinks.console(5))
@@ -166,7 +170,7 @@ def console(rows: int = 20) -> ConsoleSink:
 
 
 def foreach(function: EpochFunction) -> ForeachSink:
-    """Hand every epoch's rows to a function of your own; make it idempotent by epoch.
+    """Call a function with the rows of every epoch. Make it idempotent by epoch: a repeated epoch calls it again.
 
     Args:
         function: called as ``function(df, epoch)`` on the driver, at least once for every epoch that has rows.
@@ -182,12 +186,12 @@ def foreach(function: EpochFunction) -> ForeachSink:
 
 
 def format(name: str, path: str | None = None, **options: str) -> FormatSink:
-    """Any Spark batch format.
+    """Write any Spark batch format.
 
     Args:
-        name: name of the format.
-        path: the folder; leave it out for a format that has none, such as ``jdbc``.
-        options: options of Spark's writer.
+        name: Spark's name of the format.
+        path: the folder; leave it out for a format without one, such as ``jdbc``.
+        options: options for Spark's writer.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> written = source.sink(rh.sinks.format("csv", f"{folder}/loans", header="true"))
@@ -196,6 +200,6 @@ def format(name: str, path: str | None = None, **options: str) -> FormatSink:
 
 
 def check_sink(stream: str, sink: object) -> None:
-    """Refuse what is not a sink."""
+    """Raise ``TopologyError`` if ``sink`` is not a sink."""
     if not isinstance(sink, (ParquetSink, ForeachSink, FormatSink, ConsoleSink, MemorySink)):
-        raise TopologyError(f"stream {stream!r}: {sink!r} is not a sink; use rh.sinks.parquet(...) and its like")
+        raise TopologyError(f"stream {stream!r}: {sink!r} is not a sink; use one of rh.sinks, such as parquet(...)")

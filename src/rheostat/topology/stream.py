@@ -1,4 +1,4 @@
-"""The handles a user holds: a stream, and a compute operator that waits for its windows."""
+"""The handles that users chain calls on: a stream, and a compute operator that still needs its windows."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows on their way: what ``source``, ``map``, ``aggregate``, ``consolidate`` and ``process`` return.
+    """A stream of rows: the output of a source, or of an operator such as ``map``, ``aggregate`` or ``process``.
 
     Attributes:
         graph: the topology it belongs to.
-        name: the operator whose rows it carries.
-        frame: a DataFrame with the stream's columns, to check functions and names against; not the data.
-        time: how its rows are placed in time; None for the output of a process operator without event time.
-        updating: True if the same result may come again with a new value, as ``emit="update"`` gives it.
+        name: the operator that outputs its rows.
+        frame: a DataFrame with the stream's columns, used only to check columns and functions while the topology is
+            written.
+        time: the event time of its rows; None for the output of a process operator without event time.
+        updating: True if a result may be emitted again with a new value, as with ``emit="update"``.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> rated = source.map("rate", lambda df: df.selectExpr("*", "repaid / amount - 1 as rate"))
@@ -60,7 +61,7 @@ class Stream:
 
     @property
     def schema(self) -> Schema:
-        """Column names and Spark SQL types.
+        """The stream's columns: from column name to Spark SQL type.
 
         >>> rh.Topology("lending").source(loans, event_time="ts").schema["amount"]
         'double'
@@ -69,17 +70,17 @@ class Stream:
 
     @property
     def aside(self) -> AsideStream:
-        """The rows that this source kept aside: late ones, and those without event time.
+        """The rows that this source kept aside: late rows, and rows without event time.
 
-        They have all columns of the source and ``reason``, which is ``late`` or ``null``. Without a sink they stay in
-        the checkpoint.
+        They have all columns of the source, and a column ``reason``, which is ``late`` or ``null``. Without a sink
+        they stay in the checkpoint.
 
         >>> source = rh.Topology("lending").source(loans, event_time="ts", late="aside")
         >>> late = source.aside.sink(rh.sinks.parquet(f"{folder}/late"))
         """
         node = self.graph.nodes[self.name]
         if not isinstance(node, Source):
-            raise TopologyError(f"{self.name!r} is not a source: rows are kept aside where they enter, at a source")
+            raise TopologyError(f"{self.name!r} is not a source, and only a source keeps rows aside: use source.aside")
         return AsideStream(self.graph, self.name)
 
     @overload
@@ -89,13 +90,13 @@ class Stream:
     def map(self, name: str, function: BatchMap, *, schema: str) -> Stream: ...
 
     def map(self, name: str, function: Any, *, schema: str | None = None) -> Stream:
-        """A stateless step, row by row.
+        """Add a stateless operator that transforms rows one by one.
 
         Args:
             name: the operator's name.
-            function: from DataFrame to DataFrame, in Spark expressions; or, with ``schema``, a Python function from
-                one Arrow record batch to another. It must keep the event-time column as it is.
-            schema: the columns the Python function returns, as Spark DDL such as ``"area string, rate double"``.
+            function: a function from DataFrame to DataFrame; or, with ``schema``, a Python function from one Arrow
+                record batch to another. It must not change the event-time column.
+            schema: the columns that the Python function returns, as Spark DDL such as ``"area string, rate double"``.
 
         >>> source = rh.Topology("lending").source(loans, event_time="ts")
         >>> large = source.map("large", lambda df: df.where("amount > 1000"))
@@ -113,7 +114,7 @@ class Stream:
         if not hasattr(mapped, "dtypes"):
             raise TopologyError(
                 f"operator {name!r}: the function returned {type(mapped).__name__}, not a DataFrame; "
-                "to map Arrow batches in Python, give schema='...'"
+                "to map Arrow batches in Python, pass schema='...'"
             )
         time_columns = self.time.columns if self.time else ()
         for column in time_columns:
@@ -134,19 +135,20 @@ class Stream:
         aggregates: Mapping[str, Aggregate] | None = None,
         **named: Aggregate,
     ) -> Stream:
-        """Aggregates per key and window.
+        """Aggregate rows per key and window.
 
-        This is ``compute`` and ``consolidate`` in one. The compute operator is called ``NAME.partials``: under that
-        name its state is in the checkpoint, and ``start(drop=...)`` gives it up.
+        This is ``compute`` and ``consolidate`` in one call. The compute operator is called ``NAME.partials``: the
+        checkpoint keeps its state under that name, and ``start(drop=["NAME.partials"])`` discards it.
 
         Args:
-            name: the operator's name, and that of the stream of results.
-            windows: a window or any number of them, in lists: what ``rh.tumbling`` and ``rh.sliding`` give.
-            by: key attributes; none aggregates over the whole stream.
-            emit: ``append`` gives every window once, when the watermark passes its end; ``update`` gives its current
+            name: the name of the operator and of the stream of results.
+            windows: what ``rh.tumbling`` and ``rh.sliding`` return, or a list of that.
+            by: key attributes, the columns to group by; by default the whole stream is one group.
+            emit: ``append`` emits every window once, when the watermark passes its end; ``update`` emits its current
                 value in every epoch that changed it.
-            aggregates: aggregates whose result columns cannot be keyword arguments, such as ``"mean rate"`` or ``by``.
-            named: result column = aggregate, as in ``loans=rh.count()``.
+            aggregates: aggregates by result column, for names that cannot be keyword arguments, such as ``"mean rate"``
+                or ``by``.
+            named: aggregates by result column, as in ``loans=rh.count()``.
 
         >>> t = rh.Topology("lending")
         >>> source = t.source(loans, event_time="ts")
@@ -158,9 +160,10 @@ class Stream:
         [('1 hour', 'north', 2), ('1 hour', 'south', 1)]
         """
         self._check_appending(name)
-        made = f"{name}{PARTIALS}"
-        compute = compute_node(name, made, self.name, self.schema, self.time, by, {**(aggregates or {}), **named})
-        consolidate = consolidate_node(name, made, windows, emit)
+        compute_name = f"{name}{PARTIALS}"
+        declared = {**(aggregates or {}), **named}
+        compute = compute_node(name, compute_name, self.name, self.schema, self.time, by, declared)
+        consolidate = consolidate_node(name, compute_name, windows, emit)
         self.graph.add(compute, consolidate)
         return _results(self, compute, consolidate)
 
@@ -172,13 +175,14 @@ class Stream:
         aggregates: Mapping[str, Aggregate] | None = None,
         **named: Aggregate,
     ) -> Computed:
-        """Aggregates per key, for several ``consolidate`` operators that make windows of them; see ``aggregate``.
+        """Aggregate rows per key, to be shared by several ``consolidate`` operators; for one, use ``aggregate``.
 
         Args:
             name: the operator's name.
-            by: key attributes; none aggregates over the whole stream.
-            aggregates: aggregates whose result columns cannot be keyword arguments, such as ``"mean rate"`` or ``by``.
-            named: result column = aggregate, as in ``loans=rh.count()``.
+            by: key attributes, the columns to group by; by default the whole stream is one group.
+            aggregates: aggregates by result column, for names that cannot be keyword arguments, such as ``"mean rate"``
+                or ``by``.
+            named: aggregates by result column, as in ``loans=rh.count()``.
 
         >>> source = rh.Topology("lending").source(loans, event_time="ts")
         >>> areas = source.compute("by_area", by="area", loans=rh.count())
@@ -207,25 +211,27 @@ class Stream:
         over: Over = "polars",
         time_limit: Duration = "10 minutes",
     ) -> Stream:
-        """Your own logic over keyed state: a function that is called once per slot and epoch, with whole frames.
+        """Run your own function over keyed state. It is called once per slot and epoch, with whole frames.
 
         Args:
-            name: the operator's name, and that of its output.
-            function: ``(rows, state) -> (output, changed)`` or ``(output, changed, removed)``. ``rows`` are all rows
-                of the slot in this epoch, ``state`` the state of those of their keys that have one, ``changed`` the
-                keys and state to keep, one row per key, ``removed`` the keys to forget. None stands for no rows.
+            name: the name of the operator and of its output stream.
+            function: ``(rows, state) -> (output, changed)`` or ``(output, changed, removed)``. ``rows`` has all rows
+                of the slot in this epoch, ``state`` the stored state of their keys. ``changed`` has the keys and their
+                new state, one row per key, ``removed`` the keys to forget. None stands for an empty frame.
             by: key attributes.
             schema: columns of the output, as Spark DDL such as ``"stock string, price double"``.
-            state: what is kept per key and for how long, as in ``rh.keyed_state("total double", ttl="1 hour")``.
-            on_timer: ``(state) -> (output, changed)``, called with the state of keys whose timer is due. ``state``
-                frames then have a timestamp column ``timer``, which either function may set.
-            join: further streams with the same key columns; ``rows`` is then a dict from stream name to frame.
-            order: the order of a key's rows: ``"arrival"``, or the columns that decide it (in a list, if a column is
-                itself called ``arrival``), or None if it does not matter, which saves a column and a sort.
-            reads: the columns the function reads besides the keys; by default all of them travel.
-            event_time: the output column that places its rows in time; by default the one called as in the input.
-            over: ``polars`` or ``arrow``, the frames that the functions take and return.
-            time_limit: how long the functions may take in one task; the query fails after that.
+            state: the columns of a key's state and how long it is kept, as in
+                ``rh.keyed_state("total double", ttl="1 hour")``.
+            on_timer: ``(state) -> (output, changed)``, called with the state of all keys whose timer is due. State
+                frames then have a timestamp column ``timer``, which both functions may set.
+            join: other streams with the same key columns; ``rows`` is then a dict from stream name to frame.
+            order: how a key's rows are sorted: ``"arrival"``, a column, or a list of columns (also for a column that is
+                called ``arrival``). None if the order does not matter, which saves a column and a sort.
+            reads: the columns that the function reads besides the keys; only these are shuffled. By default all.
+            event_time: the output column with the event time of its rows. By default the column that has the name of
+                the input's event-time column; without one, the output has no event time.
+            over: ``polars`` or ``arrow``, the kind of frame that the functions take and return.
+            time_limit: how long the functions may run in one task before the query fails.
 
         >>> import polars as pl
         >>> def totals(rows, state):
@@ -276,20 +282,21 @@ class Stream:
         event_time: str | None = None,
         time_limit: Duration = "10 minutes",
     ) -> Stream:
-        """Your own logic over keyed state, key by key: for logic that cannot be written over whole frames.
+        """Run your own logic over keyed state, one key at a time. Slower than ``process``, which takes whole frames.
 
         Args:
-            name: the operator's name, and that of its output.
-            processor: a ``KeyProcessor`` class; its fields are the state, its methods the logic.
+            name: the name of the operator and of its output stream.
+            processor: a ``KeyProcessor`` class. Its fields are the state, its methods the logic.
             by: key attributes.
             schema: columns of the output, as Spark DDL such as ``"stock string, price double"``.
-            state: for how long a key's state is kept, as in ``rh.keyed_state(ttl="1 hour")``; for ever by default.
-            join: further streams with the same key columns; ``rows`` is then a dict from stream name to rows.
-            order: the order of a key's rows: ``"arrival"``, or the columns that decide it (in a list, if a column is
-                itself called ``arrival``), or None if it does not matter, which saves a column and a sort.
-            reads: the columns the processor reads besides the keys; by default all of them travel.
-            event_time: the output column that places its rows in time; by default the one called as in the input.
-            time_limit: how long the processor may take in one task; the query fails after that.
+            state: how long a key's state is kept, as in ``rh.keyed_state(ttl="1 hour")``; by default forever.
+            join: other streams with the same key columns; ``rows`` is then a dict from stream name to rows.
+            order: how a key's rows are sorted: ``"arrival"``, a column, or a list of columns (also for a column that is
+                called ``arrival``). None if the order does not matter, which saves a column and a sort.
+            reads: the columns that the processor reads besides the keys; only these are shuffled. By default all.
+            event_time: the output column with the event time of its rows. By default the column that has the name of
+                the input's event-time column; without one, the output has no event time.
+            time_limit: how long the processor may run in one task before the query fails.
 
         >>> class Streak(rh.KeyProcessor):
         ...     approved = rh.value("bigint", default=0)
@@ -327,7 +334,7 @@ class Stream:
         )
 
     def sink(self, sink: Sink) -> Stream:
-        """Send the stream's rows to a sink; a stream may have several.
+        """Send the stream's rows to a sink, and return the stream itself. A stream may have several sinks.
 
         >>> source = rh.Topology("lending").source(loans, event_time="ts")
         >>> archived = source.sink(rh.sinks.parquet(f"{folder}/all")).sink(rh.sinks.console(5))
@@ -339,35 +346,35 @@ class Stream:
     def _check_appending(self, name: str) -> None:
         if self.updating:
             raise TopologyError(
-                f"operator {name!r} would count refreshed results of {self.name!r} again and again; "
-                "let that operator emit 'append'"
+                f"operator {name!r} would aggregate every update of {self.name!r} as a new row: "
+                "use emit='append' for the windows it reads"
             )
 
     def _process(self, request: ProcessRequest, join: Stream | Iterable[Stream]) -> Stream:
         streams = [self, *([join] if isinstance(join, Stream) else join)]
         output = self._template(request.name, "schema", request.schema)
-        kept = request.state_columns
-        state = dict(self._template(request.name, "state", kept).dtypes) if kept else {}
+        state_ddl = request.state_columns
+        state = dict(self._template(request.name, "state", state_ddl).dtypes) if state_ddl else {}
         inputs = [ProcessInput(s.name, s.schema, s.time.sql if s.time else None) for s in streams]
         node = process_node(request, inputs, dict(output.dtypes), state)
         time = _output_time(request, dict(output.dtypes), [s.time for s in streams if s.time])
         self.graph.add(node)
         return Stream(self.graph, request.name, output, time)
 
-    def _template(self, name: str, what: str, ddl: str) -> DataFrame:
-        """An empty DataFrame with the columns of a DDL text; Spark reads the text."""
+    def _template(self, name: str, option: str, ddl: str) -> DataFrame:
+        """An empty DataFrame with the columns of a DDL text, which Spark parses."""
         try:
             return self.frame.sparkSession.createDataFrame([], ddl)
         except Exception as error:
-            raise TopologyError(f"operator {name!r}: {what}={ddl!r} is not Spark DDL: {error}") from None
+            raise TopologyError(f"operator {name!r}: {option}={ddl!r} is not Spark DDL: {error}") from None
 
 
 @dataclass(frozen=True)
 class Computed:
-    """A compute operator. Its partials become results through ``consolidate``, once or several times.
+    """A compute operator, as ``Stream.compute`` returns it. Call ``consolidate`` on it, once or more, for results.
 
     Attributes:
-        stream: the stream whose rows it aggregates.
+        stream: the stream that it aggregates.
         node: the operator.
     """
 
@@ -375,12 +382,12 @@ class Computed:
     node: Compute
 
     def consolidate(self, name: str, *windows: Windows, emit: Emit = "append") -> Stream:
-        """Windows over the computed partials.
+        """Merge the computed partials into the results of windows.
 
         Args:
-            name: the operator's name, and that of the stream of results.
-            windows: any number of windows, as from ``rh.tumbling`` and ``rh.sliding``.
-            emit: ``append`` gives every window once, when the watermark passes its end; ``update`` gives its current
+            name: the name of the operator and of the stream of results.
+            windows: what ``rh.tumbling`` and ``rh.sliding`` return, one or more of them.
+            emit: ``append`` emits every window once, when the watermark passes its end; ``update`` emits its current
                 value in every epoch that changed it.
 
         >>> source = rh.Topology("lending").source(loans, event_time="ts")
@@ -397,18 +404,18 @@ class Computed:
 
 @dataclass(frozen=True)
 class AsideStream:
-    """Rows that a source kept aside, with ``reason`` (``late`` or ``null``); see ``Stream.aside``.
+    """The rows that a source kept aside, with a column ``reason`` (``late`` or ``null``); see ``Stream.aside``.
 
     Attributes:
         graph: the topology it belongs to.
-        source: the source that kept them.
+        source: the name of the source.
     """
 
     graph: Graph
     source: str
 
     def sink(self, sink: Sink) -> AsideStream:
-        """Send rows that were kept aside to a sink.
+        """Send the rows that were kept aside to a sink.
 
         >>> source = rh.Topology("lending").source(loans, event_time="ts", late="aside")
         >>> late = source.aside.sink(rh.sinks.memory())
@@ -419,19 +426,19 @@ class AsideStream:
 
 
 def _results(stream: Stream, compute: Compute, consolidate: Consolidate) -> Stream:
-    """The stream of results of windows over a stream."""
+    """The stream of a consolidate operator's results."""
     template = stream.frame.sparkSession.createDataFrame([], ddl(compute.result_columns))
     time = EventTime.of_window_end(WINDOW_END, compute.time_type)
     return Stream(stream.graph, consolidate.name, template, time, updating=consolidate.emit == "update")
 
 
 def _output_time(request: ProcessRequest, schema: Schema, times: list[EventTime]) -> EventTime | None:
-    """How the output of a process operator is placed in time."""
+    """The event time of a process operator's output; None if it has none."""
     column = event_time_column(request, schema, [c for time in times for c in time.columns])
     if column is None:
         return None
     type_ = schema[column]
-    if request.event_time is None:  # the input's own time, which for windows is their last instant
+    if request.event_time is None:  # keep the input's definition: for window results, the window's last instant
         for time in times:
             if (time.columns, time.type) == ((column,), type_):
                 return time

@@ -1,4 +1,4 @@
-"""Checks behind ``compute``, ``consolidate`` and ``aggregate``: what a user wrote, turned into nodes."""
+"""The checks of ``compute``, ``consolidate`` and ``aggregate``, which turn the arguments into nodes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rheostat.windows.panes import pane_of
 from rheostat.windows.window import Window
 
 RESULT_COLUMNS = (WINDOW, WINDOW_START, WINDOW_END)
-"""Columns that every result of a window begins with."""
+"""The first columns of every result of a consolidate operator."""
 
 PARTIALS = ".partials"
-"""What ``aggregate`` appends to its own name for the compute operator that it makes. Checkpoints hold that name."""
+"""The suffix with which ``aggregate`` names its compute operator. Checkpoints contain that name."""
 
 Windows = Window | Iterable[Window | Iterable[Window]]
-"""A window, several, or lists of what ``tumbling`` and ``sliding`` give."""
+"""A window, several windows, or a list of what ``tumbling`` and ``sliding`` return."""
 
 
 def compute_node(
@@ -33,16 +33,19 @@ def compute_node(
     by: str | Iterable[str],
     declared: Mapping[str, Aggregate],
 ) -> Compute:
-    """The compute operator for what was written, or an error that says what to change.
+    """The node of a compute operator, checked.
 
     Args:
         operator: the name that the user wrote, for errors.
         name: the operator's name.
         upstream: the stream it reads.
-        schema: the columns of that stream.
-        time: how that stream's rows are placed in time.
+        schema: columns of that stream and their Spark SQL types.
+        time: event time of that stream; None if it has none.
         by: key attributes.
         declared: aggregates by result column.
+
+    Raises:
+        TopologyError: an argument does not fit; the message says what to change.
     """
     keys = (by,) if isinstance(by, str) else tuple(by)
     _check_results(operator, keys, declared)
@@ -57,26 +60,29 @@ def compute_node(
     if time is None:
         raise TopologyError(
             f"operator {operator!r} needs event time, and the output of {upstream!r} has none: "
-            "give that operator event_time='column'"
+            "pass event_time='column' to the process operator before it"
         )
     bound = tuple(a.bind(AggregateSite(operator, result, schema, time.sql)) for result, a in declared.items())
     return Compute(name, upstream, keys, tuple(schema[k] for k in keys), bound, time.sql, time.type)
 
 
 def consolidate_node(name: str, compute: str, windows: Any, emit: Emit, others: Iterable[Window] = ()) -> Consolidate:
-    """The consolidate operator for what was written, or an error that says what to change.
+    """The node of a consolidate operator, checked.
 
     Args:
         name: the operator's name.
         compute: the compute operator whose partials it reads.
-        windows: what the user gave.
+        windows: the windows, as the user passed them.
         emit: ``append`` or ``update``.
-        others: windows that other operators already ask of the same compute operator.
+        others: the windows of other consolidate operators that read the same compute operator.
+
+    Raises:
+        TopologyError: an argument does not fit; the message says what to change.
     """
     check_choice(f"operator {name!r}", "emit", emit, Emit)
     flat = tuple(dict.fromkeys(_flat(name, windows)))
     try:
-        pane_of([*flat, *others])  # an impossible set of windows fails here, where it was written
+        pane_of([*flat, *others])  # windows without a usable pane fail here, at the call that adds them
     except TopologyError as error:
         raise TopologyError(f"operator {name!r}: {error}") from None
     return Consolidate(name, compute, flat, emit)
@@ -84,7 +90,7 @@ def consolidate_node(name: str, compute: str, windows: Any, emit: Emit, others: 
 
 def _check_results(operator: str, keys: tuple[str, ...], declared: Mapping[str, Aggregate]) -> None:
     if not declared:
-        raise TopologyError(f"operator {operator!r} computes nothing: give it an aggregate, as in rows=rh.count()")
+        raise TopologyError(f"operator {operator!r} has no aggregates: pass one, as in rows=rh.count()")
     for result, aggregate in declared.items():
         if not isinstance(aggregate, Aggregate):
             raise TopologyError(f"operator {operator!r}: {result}={aggregate!r} is not an aggregate like rh.count()")
@@ -93,10 +99,10 @@ def _check_results(operator: str, keys: tuple[str, ...], declared: Mapping[str, 
         raise TopologyError(f"operator {operator!r} would have two result columns named {duplicate!r}; rename one")
 
 
-def _flat(name: str, given: Any) -> list[Window]:
+def _flat(name: str, windows: Any) -> list[Window]:
     """All windows of nested lists, in order."""
-    if isinstance(given, Window):
-        return [given]
-    if isinstance(given, Iterable) and not isinstance(given, (str, Mapping)):
-        return [window for part in given for window in _flat(name, part)]
-    raise TopologyError(f"operator {name!r}: windows come from rh.tumbling() or rh.sliding(), not {given!r}")
+    if isinstance(windows, Window):
+        return [windows]
+    if isinstance(windows, Iterable) and not isinstance(windows, (str, Mapping)):
+        return [window for part in windows for window in _flat(name, part)]
+    raise TopologyError(f"operator {name!r}: windows={windows!r} is not a window: use rh.tumbling() or rh.sliding()")

@@ -1,16 +1,16 @@
-"""Windows as pure functions: how they are cut into panes, derived from each other, closed and refreshed.
+"""The logic of windows: how they are cut into panes, derived from each other, closed and refreshed.
 
-Nothing here knows Spark, a clock or files. In reading order:
+Pure functions: nothing here imports PySpark, reads a clock or touches files. In reading order:
 
-``window``         a time window, and ``tumbling``, ``hopping`` and ``sliding``, which make them
-``panes``          the largest interval that every requested window is made of
-``covers``         the cheapest way to lay a window out of smaller ones
-``consolidation``  the plan: which windows are derived from which, and how long each piece is kept
-``partials``       what is kept per key and pane, in Spark SQL and in Polars
+``window``         time windows, and ``tumbling`` and ``sliding``, which make them
+``panes``          the pane: the largest interval that divides all requested windows
+``covers``         the cheapest way to compose a window of smaller ones
+``consolidation``  the plan: which windows are merged from which, and how long each part is kept
+``partials``       partial results per key and pane, in Spark SQL and in Polars
 ``sketches``       approximate partials: distinct counts, quantiles, frequent values
 ``custom``         partials that a user writes
 ``window_layout``  the columns of a window table, and how its rows are merged
-``lateness``       which rows come too late, and where late rows are added
-``close``          results of windows that have ended
-``refresh``        current values of windows that are still open
+``lateness``       which rows are late, and where their partials are added
+``close``          the results of windows that have ended
+``refresh``        the current values of windows that are still open
 """

@@ -1,4 +1,4 @@
-"""Closing windows: when the watermark passes the end of a window, merge the window out of its pieces."""
+"""Closing windows: when the watermark passes the end of a window, its pieces are merged into a result."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Granules(Protocol):
     """Read access to the partials in state."""
 
     def keys(self) -> Iterable[tuple[int, int]]:
-        """The granule instances (number, start) that have rows."""
+        """The granule instances that have rows, as (number, start)."""
 
     def count(self, granule: int, start: int) -> int:
-        """About how many rows an instance has."""
+        """The approximate number of rows of an instance."""
 
     def rows(self, granule: int, start: int) -> list[pl.DataFrame]:
-        """The rows of an instance, in frames that have each key at most once."""
+        """The rows of an instance, in frames that contain each key at most once."""
 
 
 @dataclass(frozen=True)
@@ -45,45 +45,52 @@ class MergedGranule:
 def close(
     state: Granules, layout: WindowLayout, plan: ConsolidationPlan, before: int | None, after: int
 ) -> Iterator[MergedGranule]:
-    """Every non-empty granule instance whose end lies in ``(before, after]``, sources before what is made from them.
+    """Merge every non-empty granule instance that ends in ``(before, after]``, sources before their consumers.
 
-    Where a window can be put together in several ways, the one with the fewest rows to merge is taken, by the numbers
-    of rows there are (Enorm section 6.1).
+    If a window can be merged in several ways, the one with the fewest rows is taken (Enorm section 6.1).
+
+    Args:
+        state: the partials.
+        layout: the columns of the table.
+        plan: how its windows are derived.
+        before: the previous watermark; None if there was none.
+        after: the new watermark.
     """
-    made: dict[tuple[int, int], pl.DataFrame] = {}
+    merged: dict[tuple[int, int], pl.DataFrame] = {}
     starts: dict[int, set[int]] = defaultdict(set)
     for number, start in state.keys():  # noqa: SIM118 - not a dict
         starts[number].add(start)
 
     def rows(piece: Piece) -> list[pl.DataFrame]:
         key = (piece.source, piece.start)
-        frames = [made[key]] if key in made else state.rows(*key)
+        frames = [merged[key]] if key in merged else state.rows(*key)
         return frames if piece.sign > 0 else [layout.negate(f) for f in frames]
 
     def weight(source: int, start: int) -> float:
-        made_here = made.get((source, start))
-        return 1.0 + (state.count(source, start) if made_here is None else len(made_here))
+        frame = merged.get((source, start))
+        return 1.0 + (state.count(source, start) if frame is None else len(frame))
 
     for number, granule in enumerate(plan.granules):
         if number == PANE and not granule.requested:
             continue
-        for start in _ending(plan, number, starts, before, after):
+        for start in _starts_ending(plan, number, starts, before, after):
             if number == PANE:
                 pieces: tuple[Piece, ...] = (Piece(PANE, start),)
             elif granule.running and start - granule.window.slide in starts[number]:
                 pieces = plan.running_step(number, start)
             else:
                 pieces = plan.cover(number, start, weight)
-            frame = _merged(layout, granule, [f for p in pieces for f in rows(p)])
+            frame = _merge(layout, granule, [f for p in pieces for f in rows(p)])
             if frame is None:
                 continue
             if number != PANE:
-                made[number, start] = frame
+                merged[number, start] = frame
                 starts[number].add(start)
             yield MergedGranule(number, start, frame)
 
 
-def _merged(layout: WindowLayout, granule: Granule, frames: list[pl.DataFrame]) -> pl.DataFrame | None:
+def _merge(layout: WindowLayout, granule: Granule, frames: list[pl.DataFrame]) -> pl.DataFrame | None:
+    """One row per key; None if there are no rows."""
     if not frames:
         return None
     if len(frames) == 1:
@@ -94,12 +101,12 @@ def _merged(layout: WindowLayout, granule: Granule, frames: list[pl.DataFrame]) 
     return None if merged.is_empty() else merged
 
 
-def _ending(
+def _starts_ending(
     plan: ConsolidationPlan, number: int, starts: dict[int, set[int]], before: int | None, after: int
 ) -> Iterable[int]:
     """Starts of the instances that end in ``(before, after]`` and contain rows, in order.
 
-    They are found from the rows there are, not by counting through time, so a gap of a year costs nothing.
+    The search starts from the instances that have rows, not from points in time, so a gap of a year costs nothing.
     """
     window = plan.granules[number].window
     latest = window.latest_start(after - window.size)

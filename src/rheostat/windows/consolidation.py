@@ -1,8 +1,8 @@
-"""The consolidation plan: from what each requested window is put together, and how long the parts are kept.
+"""The consolidation plan: which parts each requested window is merged from, and how long the parts are kept.
 
-Enorm section 6.1 builds a DAG of all the ways to form complete windows out of partial ones. Here the nodes are
-*granules*: kinds of intervals whose merged partials exist at some time. Granule 0 is the pane. The others are the
-requested windows and, where windows overlap a lot, helper granules that were not requested but save merges.
+Enorm section 6.1 builds a DAG of all ways to compose complete windows of partial ones. Its nodes are called *granules*
+here: kinds of intervals that partials are merged for. Granule 0 is the pane. The others are the requested windows and,
+where windows overlap a lot, helper granules that were not requested but save merges.
 """
 
 from __future__ import annotations
@@ -21,21 +21,33 @@ PANE = 0
 """Number of the pane among a plan's granules."""
 
 _HELPER_BASES = (2, 3, 4, 5, 6, 8, 10, 12, 16)
-_HELPERS_MUST_SAVE = 0.25  # of the cost, else the state they need is not worth it
-_STORED_COST = 3  # merges that storing an instance is worth: its rows are sorted and written
+"""Helpers are as long as the powers of one of these numbers, in panes."""
+
+_HELPER_OVERLAP = 4
+"""Helpers are considered only for windows with at least this many instances per row."""
+
+_HELPERS_MUST_SAVE = 0.25
+"""The share of the cost that helpers must save to be worth the state they need."""
+
+_STORED_COST = 3
+"""The cost of storing a helper instance, in merges: its rows are sorted and written."""
+
 _PHASES_SAMPLED = 48
+"""How many alignments of a window with its sources are looked at, at most."""
+
+_GOLDEN_SECTION = 0.6180339887
 
 
 @dataclass(frozen=True)
 class Granule:
-    """A kind of interval whose merged partials exist.
+    """A kind of interval that partials are merged for.
 
     Attributes:
-        window: which intervals.
-        requested: True if its merged partials are results.
+        window: the intervals.
+        requested: True if its merged partials become results.
         sources: numbers of the granules it may be merged from; empty for the pane.
-        running: True if an instance follows from the one before by adding new panes and subtracting expired ones.
-        stored: True if its merged partials stay in state, as a source for others.
+        running: True if an instance is computed from the previous one: add new panes, subtract expired ones.
+        stored: True if its merged partials are kept in state, because others are merged from them.
     """
 
     window: Window
@@ -48,15 +60,15 @@ class Granule:
 
 @dataclass(frozen=True)
 class ConsolidationPlan:
-    """How every requested window is derived.
+    """Which parts every requested window is merged from.
 
     Attributes:
-        granules: the pane, then requested windows and helpers, sorted by size.
+        granules: the pane first, then requested windows and helpers, sorted by size.
 
     >>> from rheostat.windows.window import tumbling
     >>> plan = plan_consolidation(tumbling("5 minutes", "10 minutes", "15 minutes", "20 minutes", "1 minute"))
     >>> hour = 3_600_000_000
-    >>> plan.merges(hour) - 60, plan.naive_merges(hour) - 60  # less the 60 one-minute windows themselves
+    >>> plan.merges(hour) - 60, plan.naive_merges(hour) - 60  # without the 60 one-minute windows themselves
     (86, 240)
     """
 
@@ -69,12 +81,12 @@ class ConsolidationPlan:
 
     @cached_property
     def requested(self) -> tuple[Window, ...]:
-        """The windows whose merged partials are results."""
+        """The requested windows."""
         return tuple(g.window for g in self.granules if g.requested)
 
     @property
     def panes_only(self) -> bool:
-        """True if every window is merged from panes only, all of which are kept while it is open."""
+        """True if every window is merged from panes only, which are then kept while it is open."""
         return all(g.sources in ((), (PANE,)) and not g.running for g in self.granules)
 
     @cached_property
@@ -85,7 +97,13 @@ class ConsolidationPlan:
         )
 
     def cover(self, granule: int, start: int, weight: Weight = one_each) -> tuple[Piece, ...]:
-        """The cheapest pieces of one instance, by ``weight``; a tie goes to the larger pieces."""
+        """The cheapest pieces that an instance can be merged from; larger pieces win ties.
+
+        Args:
+            granule: number of the granule.
+            start: start of the instance.
+            weight: the cost of a piece.
+        """
         g = self.granules[granule]
         sources = {s: self.granules[s].window for s in sorted(g.sources, reverse=True)}
         return cheapest_cover(start, start + g.window.size, sources, weight)
@@ -102,7 +120,7 @@ class ConsolidationPlan:
         )
 
     def expiry(self, granule: int, start: int) -> int:
-        """The watermark from which on no window needs this instance any more. It grows with ``start``."""
+        """The watermark at which no window needs this instance any longer. It never decreases with ``start``."""
         g = self.granules[granule]
         end = start + g.window.size
         latest = end if granule == PANE and g.requested else start
@@ -112,14 +130,14 @@ class ConsolidationPlan:
             consumer = self.granules[c]
             consumed = consumer.window.latest_start(start) + consumer.window.size
             if consumed >= end:
-                # A running consumer meets the pane once more, to subtract it.
+                # A running consumer reads the pane once more, to subtract it.
                 latest = max(latest, consumed + (consumer.window.slide if consumer.running else 0))
         return latest
 
     def keeps(self, granule: int, start: int, watermark: int) -> bool:
-        """True if a merged instance must be stored because some window will still need it.
+        """True if a merged instance must be stored because some window still needs it.
 
-        Panes are stored as they come, so the answer for them is False.
+        False for panes, which are stored as they arrive.
         """
         return granule != PANE and self.granules[granule].stored and self.expiry(granule, start) > watermark
 
@@ -128,11 +146,11 @@ class ConsolidationPlan:
         return before is None or any(g.window.closing(before, after) for g in self.granules)
 
     def merge_rate(self, span: int, *, naive: bool = False) -> float:
-        """Partial results merged per ``span`` microseconds, on average over an endless stream.
+        """The mean number of partial results merged per ``span`` microseconds of an endless stream.
 
         Args:
-            span: microseconds.
-            naive: count as if every requested window were merged from its panes.
+            span: length of the period, in microseconds.
+            naive: True counts as if every requested window were merged from its panes.
         """
         rate = 0.0
         for i, g in enumerate(self.granules):
@@ -146,21 +164,25 @@ class ConsolidationPlan:
         return rate
 
     def merges(self, span: int) -> int:
-        """Partial results merged in the first ``span`` microseconds; all slides must divide it."""
-        return sum(
-            len(self.running_step(i, start) if g.running else self.cover(i, start)) if g.sources else 1
-            for i, g in enumerate(self.granules)
-            if i != PANE or g.requested
-            for start in _starts(g.window, span)
-        )
+        """The number of partial results merged in the first ``span`` microseconds; all slides must divide it."""
+        merges = 0
+        for i, granule in enumerate(self.granules):
+            starts = _starts(granule.window, span)
+            if i == PANE:
+                merges += len(starts) if granule.requested else 0
+            elif granule.running:
+                merges += sum(len(self.running_step(i, start)) for start in starts)
+            else:
+                merges += sum(len(self.cover(i, start)) for start in starts)
+        return merges
 
     def naive_merges(self, span: int) -> int:
-        """The same if every requested window were merged from its panes."""
+        """``merges`` if every requested window were merged from its panes."""
         return sum(g.window.size // self.pane.size * len(_starts(g.window, span)) for g in self.granules if g.requested)
 
 
 def to_json(plan: ConsolidationPlan) -> list[list[object]]:
-    """The plan as plain values, so that a checkpoint can keep the one its state was written with."""
+    """The plan as plain values for JSON. Checkpoints keep the plan that their state was written with."""
     return [
         [g.window.size, g.window.slide, g.window.offset, g.requested, list(g.sources), g.running, g.stored]
         for g in plan.granules
@@ -168,7 +190,7 @@ def to_json(plan: ConsolidationPlan) -> list[list[object]]:
 
 
 def from_json(value: Iterable[Sequence[Any]]) -> ConsolidationPlan:
-    """The plan that ``to_json`` wrote.
+    """The plan for the output of ``to_json``.
 
     >>> plan = plan_consolidation([Window(10, 10), Window(30, 30)])
     >>> from_json(to_json(plan)) == plan
@@ -191,14 +213,14 @@ def from_json(value: Iterable[Sequence[Any]]) -> ConsolidationPlan:
 def plan_consolidation(
     windows: Iterable[Window], *, subtractable: bool = False, panes_only: bool = False
 ) -> ConsolidationPlan:
-    """The plan with the fewest merges per second of stream.
+    """The plan with the fewest merges, and with helper granules only if they save enough of them.
 
     Args:
-        windows: what is requested, in any order.
-        subtractable: whether partials can be subtracted exactly (counts, integer and decimal sums). Then a
-            window that overlaps its predecessor may follow from it: add new panes, subtract expired ones.
-        panes_only: keep the panes of every open window and derive all windows from them. Results that are refreshed
-            every epoch need it.
+        windows: the requested windows, in any order.
+        subtractable: True if partials can be subtracted exactly (counts, integer and decimal sums). An instance of an
+            overlapping window may then be computed from the previous one: add new panes, subtract expired ones.
+        panes_only: True keeps the panes of every open window and merges all windows from them, which
+            ``emit="update"`` needs.
 
     >>> from rheostat.windows.window import sliding
     >>> by_minute = sliding("1 hour", every="1 minute")
@@ -212,15 +234,17 @@ def plan_consolidation(
     if panes_only:
         return _panes_only(requested, pane)
     candidates = [_assemble(requested, helpers, pane, subtractable) for helpers in _helper_chains(requested, pane)]
-    (plan, cost), *rest = candidates
-    for candidate, candidate_cost in rest:
-        if candidate_cost < cost and candidate_cost < candidates[0][1] * (1 - _HELPERS_MUST_SAVE):
+    without_helpers, *with_helpers = candidates
+    plan, cost = without_helpers
+    worthwhile = cost * (1 - _HELPERS_MUST_SAVE)
+    for candidate, candidate_cost in with_helpers:
+        if candidate_cost < min(cost, worthwhile):
             plan, cost = candidate, candidate_cost
     return plan
 
 
 def _panes_only(requested: list[Window], pane: Window) -> ConsolidationPlan:
-    others = sorted(set(requested) - {pane}, key=lambda w: (w.size, w.slide, w.offset))
+    others = sorted(set(requested) - {pane})
     return ConsolidationPlan(
         (
             Granule(pane, requested=pane in requested, stored=True),
@@ -232,12 +256,11 @@ def _panes_only(requested: list[Window], pane: Window) -> ConsolidationPlan:
 def _assemble(
     requested: list[Window], helpers: list[Window], pane: Window, subtractable: bool
 ) -> tuple[ConsolidationPlan, float]:
-    """A plan that may use these helpers, and its cost: merges per microsecond of stream, and what helpers store."""
+    """A plan that may use these helpers, and its cost: merges and stored helper instances per microsecond of stream."""
     wanted = set(requested)
-    kinds = [pane, *sorted({*requested, *helpers} - {pane}, key=lambda w: (w.size, w.slide, w.offset))]
     granules = [Granule(pane, requested=pane in wanted)]
     costs = [1 / pane.slide if pane in wanted else 0.0]
-    for window in kinds[1:]:
+    for window in sorted({*requested, *helpers} - {pane}):
         smaller = {i: g.window for i, g in enumerate(granules) if g.window.size < window.size or i == PANE}
         pieces, sources = _average_cover(window, smaller)
         step = 1 + 2 * window.slide // pane.size
@@ -257,27 +280,27 @@ def _assemble(
 
 
 def _average_cover(window: Window, smaller: dict[int, Window]) -> tuple[float, frozenset[int]]:
-    """Pieces per instance on average over all alignments, and the sources worth keeping on offer."""
+    """The mean number of pieces of an instance over all alignments with its sources, and the sources that are used."""
     period = lcm(window.slide, *(w.slide for w in smaller.values()))
     phases = period // window.slide
     sampled = min(phases, _PHASES_SAMPLED)
     pieces, sources = 0, frozenset[int]()
     for i in range(sampled):
-        # Steps of the golden section meet all alignments evenly, whatever divides them.
-        phase = i if sampled == phases else int((i + 1) * phases * 0.6180339887) % phases
+        # Golden-section steps sample the alignments evenly, whatever their common divisors.
+        phase = i if sampled == phases else int((i + 1) * phases * _GOLDEN_SECTION) % phases
         start = window.offset + phase * window.slide
         count, used = cheapest_sources(start, start + window.size, smaller)
         pieces += count
         sources |= used
     if sampled < phases:
-        sources |= {PANE}  # an alignment that was not looked at may still need single panes
+        sources |= {PANE}  # an alignment that was not sampled may need single panes
     return pieces / sampled, sources
 
 
 def _helper_chains(requested: list[Window], pane: Window) -> Iterator[list[Window]]:
-    """Candidates for helper granules: none, then every chain of powers of a base."""
+    """Candidates for helper granules: first none, then for every base the windows as long as its powers, in panes."""
     yield []
-    largest = max((w.size for w in requested if w.overlap >= 4), default=0)
+    largest = max((w.size for w in requested if w.overlap >= _HELPER_OVERLAP), default=0)
     for base in _HELPER_BASES:
         sizes = []
         size = pane.size * base
@@ -289,7 +312,7 @@ def _helper_chains(requested: list[Window], pane: Window) -> Iterator[list[Windo
 
 
 def _reachable(granules: list[Granule]) -> list[int]:
-    """The granules that serve a requested window, in order."""
+    """The numbers of the granules that a requested window needs, in order."""
     needed = {i for i, g in enumerate(granules) if g.requested} | {PANE}
     for i in range(len(granules) - 1, -1, -1):
         if i in needed:
@@ -298,6 +321,7 @@ def _reachable(granules: list[Granule]) -> list[int]:
 
 
 def _renumber(granules: list[Granule], kept: list[int]) -> ConsolidationPlan:
+    """The plan of the kept granules only, numbered anew."""
     number = {old: new for new, old in enumerate(kept)}
     used_as_source = {s for old in kept for s in granules[old].sources}
     return ConsolidationPlan(

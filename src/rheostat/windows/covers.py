@@ -1,4 +1,4 @@
-"""Covers: the cheapest way to lay an interval out of smaller windows, end to end (Enorm section 6.1)."""
+"""Covers: the cheapest way to compose an interval of smaller windows, end to end (Enorm section 6.1)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from math import inf
 from rheostat.windows.window import Window
 
 Weight = Callable[[int, int], float]
-"""From the number of a source and the start of an instance to the cost of merging it: its number of keys, or 1."""
+"""The cost of merging an instance, such as its number of keys, given the number of its source and its start."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One merged partial result that goes into a window.
+    """One merged partial result that a window is composed of.
 
     Attributes:
         source: number of the granule it is an instance of.
-        start: start of the instance.
+        start: start of the instance, in microseconds.
         sign: 1 if it is added, -1 if it is subtracted.
     """
 
@@ -29,15 +29,23 @@ class Piece:
 
 
 def one_each(source: int, start: int) -> float:  # noqa: ARG001 - the signature of a Weight
-    """The paper's count: every piece costs one merge."""
+    """The paper's weight: every piece costs one merge."""
     return 1.0
 
 
 def cheapest_cover(start: int, end: int, sources: Mapping[int, Window], weight: Weight = one_each) -> tuple[Piece, ...]:
     """The cheapest sequence of source instances that covers ``[start, end)`` exactly, without overlap.
 
-    A shortest path over time: nodes are instants, edges are source instances. Raises ``ValueError`` when the
-    sources cannot tile the interval.
+    It is a shortest path over time: nodes are points in time, edges are source instances.
+
+    Args:
+        start: start of the interval.
+        end: end of the interval.
+        sources: the windows whose instances may be used, by their numbers.
+        weight: the cost of an instance.
+
+    Raises:
+        ValueError: the sources cannot tile the interval.
 
     >>> minutes = {0: Window(1, 1), 1: Window(5, 5), 2: Window(10, 10)}
     >>> [(p.source, p.start) for p in cheapest_cover(0, 15, minutes)]
@@ -54,10 +62,10 @@ def cheapest_cover(start: int, end: int, sources: Mapping[int, Window], weight: 
 
 
 def cheapest_sources(start: int, end: int, sources: Mapping[int, Window]) -> tuple[int, frozenset[int]]:
-    """The least number of pieces, and every source that appears in some cover with that few.
+    """The smallest number of pieces that cover ``[start, end)``, and all sources that some cover of that size uses.
 
-    Twenty minutes are two tens as well as a five and a fifteen. Which is cheaper depends on the number of keys, which
-    is known only at run time, so all of them stay on offer.
+    Twenty minutes are two windows of 10 minutes, or one of 5 and one of 15. Which is cheaper depends on the number of
+    keys, which is known only at run time, so all of these sources are returned.
 
     >>> minutes = {0: Window(1, 1), 1: Window(5, 5), 2: Window(10, 10), 3: Window(15, 15)}
     >>> cheapest_sources(0, 20, minutes)
@@ -86,7 +94,7 @@ def cheapest_sources(start: int, end: int, sources: Mapping[int, Window]) -> tup
 
 
 def _edges(start: int, end: int, sources: Mapping[int, Window]) -> Iterator[tuple[int, int, int]]:
-    """Every ``(from, source, to)`` reachable from ``start``, in order of ``from``."""
+    """Every edge ``(from, source, to)`` that can be reached from ``start``, ordered by ``from``."""
     pending, seen = [start], {start}
     while pending:
         here = heappop(pending)
@@ -101,6 +109,7 @@ def _edges(start: int, end: int, sources: Mapping[int, Window]) -> Iterator[tupl
 
 
 def _trace(start: int, end: int, reached_by: Mapping[int, Piece]) -> Iterator[Piece]:
+    """The pieces of the shortest path, from the last to the first."""
     here = end
     while here != start:
         if here not in reached_by:

@@ -1,4 +1,4 @@
-"""User-written partials: three functions over whole frames, called once per slot and epoch, not once per group."""
+"""The partials of user-written aggregates. Their functions take whole frames, once per slot and epoch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rheostat.types import arrow_type
 from rheostat.windows.partials import Column, Partial
 
 GROUP = "group"
-"""Column that tells the rows of different groups apart in the frames a user's functions see."""
+"""Column with the number of a row's group, in the frames that a user's functions take and return."""
 
 FrameFunction = Callable[[Any], Any]
 """A user's function from one Polars or Arrow frame to another."""
@@ -25,13 +25,13 @@ class Custom(Partial):
     """The partial of a user-written aggregate.
 
     Attributes:
-        name: identity of the aggregate in its operator.
+        name: name of the aggregate, unique in its operator.
         operator: the operator it belongs to, for error messages.
-        fields: the user's own partial columns, name and Spark SQL type.
-        inputs: the row columns that ``partial_function`` reads.
-        partial_function: from rows to one partial per group.
-        merge_function: from partials to one partial per group.
-        over: ``polars`` or ``arrow``, what the functions take and return.
+        fields: the partial columns as the user named them.
+        inputs: the columns of rows that ``partial_function`` reads.
+        partial_function: the user's function from rows to one partial per group.
+        merge_function: the user's function from partials to one partial per group.
+        over: ``polars`` or ``arrow``, the frames that the functions take and return.
     """
 
     name: str
@@ -51,18 +51,22 @@ class Custom(Partial):
         return ()
 
     def merge(self) -> list[pl.Expr]:
-        raise NotImplementedError("a user-written partial merges whole frames: merge_groups()")
+        raise NotImplementedError("user-written partials are merged as whole frames: call merge_groups()")
 
     def compute_groups(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """One partial per group of rows. ``rows`` has ``group`` and the inputs; the result ``group`` and columns."""
+        """One partial per group of rows.
+
+        Args:
+            rows: has the column ``group`` and the inputs.
+        """
         return self._call("partial", self.partial_function, rows.select(GROUP, *self.inputs))
 
     def merge_groups(self, partials: pl.DataFrame) -> pl.DataFrame:
-        """One partial per group of partials. Rows that carry none of this aggregate are not shown to the user."""
+        """One partial per group of partials; rows without a partial of this aggregate are ignored."""
         names = [c.name for c in self.columns]
         present = partials.filter(~pl.all_horizontal(pl.col(names).is_null()))
-        given = present.select(GROUP, *(pl.col(c.name).alias(f.name) for c, f in self._pairs))
-        return self._call("merge", self.merge_function, given)
+        renamed = present.select(GROUP, *(pl.col(c.name).alias(f.name) for c, f in self._pairs))
+        return self._call("merge", self.merge_function, renamed)
 
     @property
     def _pairs(self) -> Sequence[tuple[Column, Column]]:
@@ -90,21 +94,21 @@ class Custom(Partial):
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise OperatorError(
                 self.operator,
-                f"the {step} function of aggregate {self.name!r} returned other types than declared: {error}",
+                f"the {step} function of aggregate {self.name!r} returned types other than the declared ones: {error}",
             ) from error
         assert isinstance(typed, pl.DataFrame)
         return typed
 
 
 def call_over(over: str, function: FrameFunction, frame: pl.DataFrame, operator: str, what: str) -> Any:
-    """Call a user's function with a Polars or Arrow frame and return its result in Polars.
+    """Call a user's function with a Polars or Arrow frame, and return its result as a Polars frame or column.
 
     Args:
-        over: ``polars`` or ``arrow``, what the function takes and returns.
+        over: ``polars`` or ``arrow``, the kind of frame that the function takes and returns.
         function: the user's function.
         frame: its argument.
-        operator: the operator to name in errors.
-        what: what is called, in words, for errors.
+        operator: the operator's name, for errors.
+        what: the function in words, for errors.
     """
     argument = frame if over == "polars" else frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     try:

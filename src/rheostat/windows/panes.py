@@ -1,4 +1,4 @@
-"""Panes: the largest intervals of which every requested window consists."""
+"""Panes: the largest intervals that divide all requested windows evenly."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rheostat.errors import TopologyError
 from rheostat.windows.window import Window
 
 MAX_PANES_PER_WINDOW = 50_000
-"""A week of 20-second panes. More than that is nearly always a slide that was meant to be rounder."""
+"""A window that needs more panes nearly always has a mistyped slide, such as 1001 milliseconds."""
 
 
 def pane_of(windows: Iterable[Window]) -> Window:
-    """The pane of a window set: a tumbling window of the greatest common divisor of sizes, slides and offsets.
+    """The pane of some windows: a tumbling window, as long as the greatest common divisor of sizes, slides and offsets.
 
     >>> from rheostat.windows.window import sliding, tumbling
     >>> pane_of(tumbling("10 minutes", "15 minutes")).label
@@ -26,7 +26,7 @@ def pane_of(windows: Iterable[Window]) -> Window:
     """
     windows = tuple(windows)
     if not windows:
-        raise TopologyError("a consolidate operator needs at least one window")
+        raise TopologyError("a consolidate operator needs at least one window, as in rh.tumbling('1 hour')")
     base = windows[0].offset
     size = gcd(*(part for w in windows for part in (w.size, w.slide, w.offset - base)))
     for w in windows:
@@ -34,6 +34,6 @@ def pane_of(windows: Iterable[Window]) -> Window:
             raise TopologyError(
                 f"window {w.label!r} needs {w.size // size} panes of {label(size)} (at most {MAX_PANES_PER_WINDOW}): "
                 "choose sizes, slides and offsets with a larger common divisor, "
-                "or put windows that do not fit together on compute operators of their own"
+                "or give windows that do not fit together compute operators of their own"
             )
     return Window(size, size, base % size)

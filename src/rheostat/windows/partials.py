@@ -1,8 +1,8 @@
-"""Partial results: what ``compute`` keeps per key and pane, and how two of them become one (Enorm section 4.2).
+"""Partial results: what ``compute`` keeps per key and pane, and how they are merged (Enorm section 4.2).
 
-A partial knows three things: the Spark SQL that makes it out of rows, inside the JVM; the Spark SQL that makes a
-coarser one out of finer ones, where that exists; and the Polars expressions that merge it over a group. Merging is
-commutative and associative up to floating-point rounding, and merging one partial alone changes nothing.
+A partial consists of three parts: Spark SQL that aggregates rows, in the JVM; Spark SQL that rolls finer partials up
+into coarser ones, where that is possible; and Polars expressions that merge partials of a group. Merging is commutative
+and associative up to floating-point rounding, and merging a single partial does not change it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import polars as pl
 
 ROWS = "p.count(*)"
-"""Column of the partial that every table keeps: the number of rows. A key without rows is no longer in the table."""
+"""Column with the number of rows, which every table keeps. A key with no rows left is not in the table."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Partial(ABC):
     """One or more columns of state that are merged together."""
 
     subtractable = False
-    """True if a merged partial can be subtracted again exactly, so that running totals are right."""
+    """True if partials can be subtracted exactly, which running totals need."""
 
     @property
     @abstractmethod
@@ -44,11 +44,11 @@ class Partial(ABC):
     @property
     @abstractmethod
     def sql(self) -> tuple[str, ...]:
-        """Spark SQL aggregates over rows, one per column; empty if the partial is not made in the JVM."""
+        """Spark SQL aggregates over rows, one per column; empty if the partial is computed in Python."""
 
     @property
     def rollup_sql(self) -> tuple[str, ...]:
-        """Spark SQL aggregates over finer partials, one per column; empty if it cannot be rolled up in the JVM."""
+        """Spark SQL aggregates over finer partials, one per column; empty if Spark cannot roll them up."""
         return ()
 
     @abstractmethod
@@ -57,7 +57,7 @@ class Partial(ABC):
 
 
 def quoted(name: str) -> str:
-    """A column name as Spark SQL.
+    """A column name, quoted for Spark SQL.
 
     >>> quoted("odd `name`")
     '`odd ``name```'
@@ -76,10 +76,10 @@ def ddl(columns: Iterable[Column]) -> str:
 
 @dataclass(frozen=True)
 class Total(Partial):
-    """A sum: of ones, or of a column.
+    """A count of rows, or the sum of a column.
 
     Attributes:
-        name: identity of the total, such as ``sum(amount)``.
+        name: name of the total, such as ``sum(amount)``; equal names are kept once.
         type: ``bigint``, ``double`` or a decimal.
         expression: the Spark SQL aggregate over rows; it is never null.
     """
@@ -90,7 +90,7 @@ class Total(Partial):
 
     @property
     def subtractable(self) -> bool:  # type: ignore[override]
-        """True for integers and decimals; floating-point sums lose digits when something is subtracted."""
+        """True for integers and decimals. Subtracting from floating-point sums loses digits."""
         return self.type != "double"
 
     @property
@@ -108,13 +108,13 @@ class Total(Partial):
     def merge(self) -> list[pl.Expr]:
         column = pl.col(self.columns[0].name)
         if self.type == "bigint" and not self.name.startswith("count("):
-            # Polars would wrap around silently; this way a sum that does not fit is an error, as it is in Spark.
+            # Polars sums wrap around silently; the cast back makes a sum that does not fit an error, as in Spark.
             return [column.cast(pl.Int128).sum().cast(pl.Int64)]
         return [column.sum()]
 
 
 ROW_COUNT = Total("count(*)", "bigint", "count(*)")
-"""The number of rows, which every table keeps in the column ``ROWS``."""
+"""The partial that counts rows, in the column ``ROWS``. Every table has it."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Extreme(Partial):
 class Moments(Partial):
     """Count, mean and sum of squared deviations of a column, merged by the pairwise update of Chan et al.
 
-    Sums of squares would be cheaper to merge but lose every digit when the mean is large; this form does not.
+    Sums of squares would be cheaper to merge, but lose all precision if the mean is large.
 
     Attributes:
         column: the input column.
@@ -177,23 +177,23 @@ class Moments(Partial):
         total = n.sum()
         centre = (n * mean).sum() / total
         spread = m2.sum() + (n * (mean - centre).pow(2)).sum()
-        known = pl.when(total > 0)
+        if_any = pl.when(total > 0)
         return [
             total,
-            known.then(centre).alias(self.columns[1].name),
-            known.then(spread).alias(self.columns[2].name),
+            if_any.then(centre).alias(self.columns[1].name),
+            if_any.then(spread).alias(self.columns[2].name),
         ]
 
 
 @dataclass(frozen=True)
 class Edge(Partial):
-    """The first or last non-null value of a column by event time; at equal times the smaller (larger) value.
+    """The first (last) non-null value of a column by event time; the smallest (largest) of several at that time.
 
     Attributes:
         function: ``first`` or ``last``.
         column: the input column.
         type: its Spark SQL type.
-        time: Spark SQL of the event time in microseconds.
+        time: Spark SQL for the event time in microseconds.
     """
 
     function: str

@@ -1,10 +1,10 @@
-"""Sketches as partials: made by Spark in the JVM, merged here by the library both sides share.
+"""Sketches as partials: Spark builds them in the JVM, the ``datasketches`` package merges them here.
 
-Spark's sketch functions and the ``datasketches`` package write the same bytes, so nothing is converted. A merge of
-sketches is a Python call per group, not per row; groups of one sketch are passed through untouched.
+Both write the same bytes, so nothing is converted. Merging sketches takes a Python call per group, not per row; groups
+of a single sketch are returned unchanged.
 
-``datasketches`` belongs to the extra ``sketches``. It is imported when the first sketch is made, so a topology that
-needs it fails on the driver, at the operator that declares it, and a query without sketches never imports it.
+``datasketches`` belongs to the extra ``sketches`` and is imported with the first sketch. So a missing package fails on
+the driver, at the operator that declares the aggregate, and queries without sketches never import it.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class Sketch(Partial):
         return [merged.alias(name)]
 
     def union(self, blobs: list[bytes]) -> bytes:
-        """One sketch of everything the given ones have seen."""
+        """One sketch that has seen the values of all given sketches."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Distinct(Sketch):
-    """A HyperLogLog sketch: about how many distinct values a column has.
+    """A HyperLogLog sketch: the approximate number of distinct values of a column.
 
     Attributes:
         cast: the Spark SQL type that values are cast to before they are hashed.
@@ -97,14 +97,14 @@ class Distinct(Sketch):
 
     @staticmethod
     def estimate(blob: bytes) -> int:
-        """About how many distinct values the sketch has seen."""
+        """The approximate number of distinct values that the sketch has seen."""
         estimate: float = _datasketches().hll_sketch.deserialize(blob).get_estimate()
         return round(estimate)
 
 
 @dataclass(frozen=True)
 class Quantile(Sketch):
-    """A KLL sketch of doubles: about which value has a given rank.
+    """A KLL sketch of doubles: approximate quantiles of a column.
 
     Attributes:
         k: precision; the rank error is about 1.33 % at 200.
@@ -129,22 +129,22 @@ class Quantile(Sketch):
 
     @staticmethod
     def estimate(blob: bytes, ranks: Sequence[float]) -> list[float] | None:
-        """The values at these ranks, or None if the sketch has seen nothing."""
+        """The values at these ranks, from 0 to 1; None if the sketch has seen no values."""
         sketch = _datasketches().kll_doubles_sketch.deserialize(blob)
         if sketch.is_empty():
             return None
-        # The smallest and largest value are known exactly, but are not among the values the sketch retains.
+        # The sketch knows the smallest and the largest value exactly, but its quantiles do not use them.
         ends = {0.0: sketch.get_min_value(), 1.0: sketch.get_max_value()}
         return [float(ends[r] if r in ends else sketch.get_quantile(r, True)) for r in ranks]
 
 
 @dataclass(frozen=True)
 class Frequent(Sketch):
-    """A frequent-items sketch: counts of the most frequent values, never below the truth by more than its error.
+    """A frequent-items sketch: approximate counts of the most frequent values of a column.
 
     Attributes:
         cast: ``string`` or ``bigint``, the Spark SQL type that values are cast to.
-        capacity: how many values the sketch follows.
+        capacity: how many values the sketch tracks.
     """
 
     cast: str
@@ -167,7 +167,7 @@ class Frequent(Sketch):
         return ds.frequent_items_sketch.deserialize(blob, ds.PyLongsSerDe())
 
     def estimate(self, blob: bytes, k: int) -> list[dict[str, Any]]:
-        """The k most frequent values with their estimated counts; equal counts in order of the value."""
+        """The k most frequent values with their estimated counts; values with equal counts are sorted."""
         ds = _datasketches()
         items = self._read(ds, blob).get_frequent_items(ds.frequent_items_error_type.NO_FALSE_NEGATIVES)
         ranked = sorted(((item, count) for item, count, *_ in items), key=lambda pair: (-pair[1], pair[0]))

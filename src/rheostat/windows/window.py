@@ -1,4 +1,4 @@
-"""Time windows: what a user asks for, as exact integer arithmetic on microseconds (Enorm section 4.2)."""
+"""Time windows, in exact integer arithmetic on microseconds (Enorm section 4.2)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rheostat.errors import TopologyError
 class Window:
     """All intervals ``[start, start + size)`` whose start is ``offset`` plus a multiple of ``slide``.
 
-    Users make windows with ``tumbling`` and ``sliding``, which take durations as text. Times are microseconds since
-    1970-01-01 00:00 UTC.
+    Each of these intervals is an *instance* of the window. Users make windows with ``tumbling`` and ``sliding``, which
+    take durations as text. Times are in microseconds since 1970-01-01 00:00 UTC.
 
     Attributes:
-        size: length of a window, in microseconds.
-        slide: distance between the starts of two windows, in microseconds; ``every`` of ``sliding``.
-        offset: start of the first window after 1970-01-01 00:00 UTC, in microseconds.
+        size: length of an instance, in microseconds.
+        slide: distance between the starts of two instances, in microseconds; ``every`` in ``sliding``.
+        offset: start of the first instance at or after 1970-01-01 00:00 UTC, in microseconds.
 
     >>> hour = Window(size=60, slide=20)
     >>> list(hour.containing(65))
@@ -35,11 +35,12 @@ class Window:
     def __post_init__(self) -> None:
         if self.size <= 0 or self.slide <= 0:
             raise TopologyError(f"a window needs a positive size and slide, not {self.size} and {self.slide} us")
-        object.__setattr__(self, "offset", self.offset % self.slide)  # a whole slide later is the same window
+        # Offsets that differ by a whole slide give the same instances.
+        object.__setattr__(self, "offset", self.offset % self.slide)
 
     @property
     def label(self) -> str:
-        """How the window appears in results and plans.
+        """The name of the window in results and plans.
 
         >>> Window(micros("1 hour"), micros("5 minutes")).label
         '1 hour every 5 minutes'
@@ -53,7 +54,7 @@ class Window:
 
     @property
     def overlap(self) -> float:
-        """How many instances contain a row, on average.
+        """The mean number of instances that contain a row.
 
         >>> Window(size=60, slide=20).overlap
         3.0
@@ -62,7 +63,7 @@ class Window:
 
     @property
     def has_gaps(self) -> bool:
-        """True if some times lie between instances, in none of them.
+        """True if there are times that no instance contains.
 
         >>> Window(size=20, slide=60).has_gaps
         True
@@ -70,7 +71,7 @@ class Window:
         return self.slide > self.size
 
     def covers(self, time: int) -> bool:
-        """True if some instance contains ``time``; False in the gaps of a window that hops.
+        """True if some instance contains ``time``; False if it falls into a gap.
 
         >>> [Window(size=1, slide=5).covers(t) for t in (0, 3)]
         [True, False]
@@ -90,7 +91,7 @@ class Window:
         return iter(range(self.earliest_start(time), self.latest_start(time) + 1, self.slide))
 
     def closing(self, before: int, after: int) -> range:
-        """Starts of the instances whose end lies in ``(before, after]``: those a watermark closes on its way.
+        """Starts of the instances that end in ``(before, after]``: those closed as the watermark moves that far.
 
         >>> list(Window(size=60, slide=20).closing(before=60, after=110))
         [20, 40]
@@ -104,8 +105,8 @@ def tumbling(*sizes: Duration, offset: Duration = "0 seconds") -> tuple[Window, 
     """Windows that follow each other without overlap, one kind per size.
 
     Args:
-        sizes: how long the windows are; several sizes give several kinds of window.
-        offset: how long after a multiple of the size, counted from 1970-01-01 00:00 UTC, a window starts.
+        sizes: the lengths of the windows.
+        offset: shifts the starts of windows, which are otherwise multiples of the size since 1970-01-01 00:00 UTC.
 
     >>> [w.label for w in tumbling("10 minutes", "1 hour")]
     ['10 minutes', '1 hour']
@@ -118,13 +119,13 @@ def tumbling(*sizes: Duration, offset: Duration = "0 seconds") -> tuple[Window, 
 
 
 def sliding(size: Duration, *, every: Duration, offset: Duration = "0 seconds") -> tuple[Window, ...]:
-    """Windows of one size that start every so often.
+    """Windows of one size that start at regular intervals.
 
     Args:
-        size: how long a window is.
-        every: how far apart their starts are. Windows overlap if it is less than ``size``; if it is more, rows that
-            fall into the gaps belong to no window.
-        offset: how long after a multiple of ``every``, counted from 1970-01-01 00:00 UTC, a window starts.
+        size: the length of a window.
+        every: the time between the starts of two windows. Windows overlap if it is less than ``size``; if it is more,
+            rows that fall into the gaps belong to no window.
+        offset: shifts the starts of windows, which are otherwise multiples of ``every`` since 1970-01-01 00:00 UTC.
 
     >>> sliding("1 hour", every="1 minute")[0].overlap
     60.0

@@ -1,4 +1,4 @@
-"""The columns of a window table, and merging its rows: one Polars ``group_by`` over all partials of a key."""
+"""The columns of a window table, and how its rows are merged: one Polars ``group_by`` for all partials."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rheostat.windows.custom import GROUP, Custom
 from rheostat.windows.partials import ROW_COUNT, ROWS, Column, Partial
 
 HASH = "hash"
-"""State column with the routing hash, which decides a row's shard and its place in a segment."""
+"""State column with the routing hash, which determines a row's shard and its position in a segment."""
 
 GRANULE, START = "granule", "start"
-"""Columns with the granule instance of a state row: its number and its start. In a segment the index has them."""
+"""Columns with the granule number and the start of a state row's instance. Segments keep them in their index."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class WindowLayout:
 
     Attributes:
         keys: the key columns, named ``k.NAME``.
-        partials: what is kept per key; the row count is always among them.
+        partials: the partials of a key; they include ``ROW_COUNT``.
 
     >>> layout = WindowLayout(keys=(Column("k.area", "string"),), partials=(ROW_COUNT,))
     >>> frame = pl.DataFrame({"hash": [7, 7], "k.area": ["a", "a"], "p.count(*)": [2, 3]})
@@ -58,10 +58,10 @@ class WindowLayout:
 
         Args:
             frame: any number of rows per key.
-            within: further columns to group by; rows that differ in them are not merged.
+            within: additional columns to group by.
 
         Raises:
-            OverflowError: a sum of integers left the range of bigint.
+            OverflowError: a sum of integers does not fit into a bigint.
         """
         by = [*within, *(self.key_names or [HASH])]
         routing = [pl.col(HASH).first()] if self.keys else []
@@ -84,7 +84,7 @@ class WindowLayout:
         return pl.concat([f.select(names) for f in frames])
 
     def negate(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The same partials with the opposite sign, for running totals. Only for subtractable tables."""
+        """The rows with all partials negated, for running totals; the partials must be subtractable."""
         return frame.with_columns(-pl.col(c.name) for p in self.partials for c in p.columns)
 
     def drop_empty(self, frame: pl.DataFrame) -> pl.DataFrame:

@@ -1,11 +1,11 @@
-"""The aggregates that a user declares for windows.
+"""The aggregates for windows, such as ``rh.count``.
 
 In reading order:
 
-- ``base``: what every aggregate is
-- ``builtin``: exact ones, from count to last
-- ``approximate``: approximate ones of bounded size
-- ``own``: one that the user writes
+- ``base``: the base class, and the value that a checked aggregate becomes
+- ``builtin``: exact aggregates
+- ``approximate``: approximate aggregates of bounded size
+- ``own``: aggregates that a user writes
 """
 
 from rheostat.topology.aggregates.approximate import approx_distinct, quantiles, top_k

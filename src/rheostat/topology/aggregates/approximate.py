@@ -18,7 +18,7 @@ from rheostat.windows.sketches import Distinct, Frequent, Quantile
 
 
 def approx_distinct(column: str, *, lg_k: int = 12) -> Aggregate:
-    """About how many different values a column has, as a bigint (HyperLogLog).
+    """The approximate number of distinct values of a column, as a bigint (HyperLogLog).
 
     Args:
         column: the column.
@@ -35,11 +35,11 @@ def approx_distinct(column: str, *, lg_k: int = 12) -> Aggregate:
 
 
 def quantiles(column: str, *ranks: float, k: int = 200) -> Aggregate:
-    """Approximate values at the given ranks, as an array of double (KLL).
+    """Approximate quantiles of a numeric column, as an array of double (KLL).
 
     Args:
-        column: the column, a number.
-        ranks: between 0 and 1, where 0.5 is the median; 0 and 1 are exact.
+        column: the column.
+        ranks: which quantiles, from 0 to 1: 0.5 is the median; 0 and 1 are exact.
         k: size of the sketch; the rank error is about 1.33 % at 200.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
@@ -53,13 +53,13 @@ def quantiles(column: str, *ranks: float, k: int = 200) -> Aggregate:
 
 
 def top_k(column: str, k: int = 10, *, capacity: int = 1_000) -> Aggregate:
-    """The most frequent values with their counts, most frequent first, as an array of (item, count).
+    """The approximately most frequent values and their counts, as an array of (item, count), most frequent first.
 
     Args:
         column: the column.
-        k: how many values to give.
-        capacity: how many values the sketch follows. Counts are exact as long as there are no more distinct values
-            than about three quarters of the next power of two above it.
+        k: how many values to return.
+        capacity: how many values the sketch tracks. Counts are exact as long as the number of distinct values is at
+            most about three quarters of the next power of two above it.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> hours = source.aggregate("hours", windows=rh.tumbling("1 hour"), busiest=rh.top_k("area", 3))
@@ -80,7 +80,7 @@ class _Distinct(Aggregate):
         type_ = site.type_of(self.column)
         cast = "bigint" if type_ in INTEGERS else "binary" if type_ == "binary" else "string"
         sketch = Distinct(self.column, cast, self.lg_k)
-        return BoundAggregate(site.result, "bigint", (sketch,), _each(sketch, Distinct.estimate, pl.Int64))
+        return BoundAggregate(site.result, "bigint", (sketch,), _finish_sketch(sketch, Distinct.estimate, pl.Int64))
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class _Quantiles(Aggregate):
     def bind(self, site: AggregateSite) -> BoundAggregate:
         site.numeric_type_of(self.column)
         sketch, ranks = Quantile(self.column, self.k), self.ranks
-        finish = _each(sketch, lambda blob: Quantile.estimate(blob, ranks), pl.List(pl.Float64))
+        finish = _finish_sketch(sketch, lambda blob: Quantile.estimate(blob, ranks), pl.List(pl.Float64))
         return BoundAggregate(site.result, "array<double>", (sketch,), finish)
 
 
@@ -107,11 +107,14 @@ class _TopK(Aggregate):
         cast, item = ("bigint", pl.Int64) if integer else ("string", pl.String)
         sketch, k = Frequent(self.column, cast, self.capacity), self.k
         listed = pl.List(pl.Struct({"item": item, "count": pl.Int64}))
-        finish = _each(sketch, lambda blob: sketch.estimate(blob, k), listed)
+        finish = _finish_sketch(sketch, lambda blob: sketch.estimate(blob, k), listed)
         return BoundAggregate(site.result, f"array<struct<item:{cast},count:bigint>>", (sketch,), finish)
 
 
-def _each(sketch: Partial, estimate: Callable[[bytes], object], dtype: pl.DataType | type[pl.DataType]) -> Finish:
+def _finish_sketch(
+    sketch: Partial, estimate: Callable[[bytes], object], dtype: pl.DataType | type[pl.DataType]
+) -> Finish:
+    """A ``Finish`` whose result is the estimate of every sketch; null where there is no sketch."""
     (column,) = sketch.columns
     return lambda frame: pl.Series(
         [None if blob is None else estimate(blob) for blob in frame[column.name]], dtype=dtype

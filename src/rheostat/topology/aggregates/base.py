@@ -1,7 +1,7 @@
-"""What every aggregate is: it names the partials it keeps in state and finishes a result out of merged partials.
+"""The base of all aggregates. An aggregate says which partials it needs, and computes its result from merged ones.
 
-``Stream.aggregate`` and ``Stream.compute`` bind the aggregates that a user declares to the columns of a stream;
-``rheostat.planning`` puts the partials of all bound aggregates into tables.
+``Stream.aggregate`` and ``Stream.compute`` bind aggregates to the columns of a stream; ``rheostat.planning`` puts the
+partials of all bound aggregates into tables.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from rheostat.types import Schema, is_key, is_numeric
 from rheostat.windows.partials import Partial
 
 Finish = Callable[[pl.DataFrame], pl.Expr | pl.Series]
-"""From a frame of merged partials to the result column."""
+"""A function from a frame of merged partials to the result column."""
 
 
 @dataclass(frozen=True)
 class BoundAggregate:
-    """An aggregate that knows its operator and its input types.
+    """An aggregate that has been checked against the columns of its stream.
 
     Attributes:
         name: result column.
         type: Spark SQL type of the result.
-        partials: what it needs in state.
-        finish: from a frame of merged partials to the result column.
+        partials: the partials that it keeps in state.
+        finish: the function from a frame of merged partials to the result column.
     """
 
     name: str
@@ -38,18 +38,18 @@ class BoundAggregate:
 
     @property
     def identity(self) -> str:
-        """What must stay the same for the state in a checkpoint to fit."""
+        """Result column and partial columns as text. Equal texts mean that the state in a checkpoint fits."""
         return f"{self.name}={','.join(f'{c.name}:{c.type}' for p in self.partials for c in p.columns)}"
 
 
 @dataclass(frozen=True)
 class AggregateSite:
-    """The place in a topology where an aggregate is declared: what it may read, and what its errors name.
+    """The place in a topology where an aggregate is declared: the columns it may read, and the names for its errors.
 
     Attributes:
-        operator: the operator that has the aggregate.
+        operator: the operator that declares the aggregate.
         result: the result column.
-        schema: the columns of the stream that it reads.
+        schema: columns of the stream and their Spark SQL types.
         time_sql: Spark SQL for a row's event time in microseconds.
     """
 
@@ -59,7 +59,7 @@ class AggregateSite:
     time_sql: str
 
     def type_of(self, column: str) -> str:
-        """The type of an input column, or an error that lists the columns there are."""
+        """The type of an input column. If it does not exist, the error lists the stream's columns."""
         if column not in self.schema:
             raise TopologyError(
                 f"operator {self.operator!r}: aggregate {self.result!r} reads column {column!r}, "
@@ -68,7 +68,7 @@ class AggregateSite:
         return self.schema[column]
 
     def numeric_type_of(self, column: str) -> str:
-        """The same for a column that must be a number."""
+        """The type of an input column, which must be numeric."""
         type_ = self.type_of(column)
         if not is_numeric(type_):
             raise TopologyError(
@@ -78,7 +78,7 @@ class AggregateSite:
         return type_
 
     def comparable_type_of(self, column: str) -> str:
-        """The same for a column whose values must have an order."""
+        """The type of an input column, whose values must be comparable."""
         type_ = self.type_of(column)
         if not is_key(type_):
             raise TopologyError(
@@ -89,7 +89,7 @@ class AggregateSite:
 
 
 class Aggregate(ABC):
-    """What ``rh.count()`` and its like return: something to keep per key and window.
+    """An aggregate, as ``rh.count()`` returns it: one result column per key and window.
 
     >>> isinstance(rh.count(), rh.Aggregate)
     True
@@ -97,14 +97,14 @@ class Aggregate(ABC):
 
     @abstractmethod
     def bind(self, site: AggregateSite) -> BoundAggregate:
-        """Check the input columns and say which partials are needed."""
+        """Check the input columns, and return the aggregate with its partials."""
 
 
-def column_as_it_is(column: str) -> Finish:
-    """A result that is one of the partial columns."""
-    return expression(pl.col(column))
+def finish_column(column: str) -> Finish:
+    """A ``Finish`` whose result is one of the partial columns."""
+    return finish_expression(pl.col(column))
 
 
-def expression(given: pl.Expr) -> Finish:
-    """A result that is a Polars expression over the partial columns."""
-    return lambda _: given
+def finish_expression(expression: pl.Expr) -> Finish:
+    """A ``Finish`` whose result is a Polars expression over the partial columns."""
+    return lambda _: expression

@@ -1,7 +1,7 @@
 """Exact aggregates: count, sum, mean, min, max, variance, standard deviation, first and last.
 
-Aggregates of one operator share partials: ``mean("x")`` next to ``sum("x")`` keeps nothing more. Nulls are skipped,
-as in SQL.
+Aggregates of one operator share partials: ``mean("x")`` next to ``sum("x")`` needs no additional state. Nulls are
+skipped, as in SQL.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ from rheostat.topology.aggregates.base import (
     AggregateSite,
     BoundAggregate,
     Finish,
-    column_as_it_is,
-    expression,
+    finish_column,
+    finish_expression,
 )
 from rheostat.types import sum_type
 from rheostat.windows.partials import ROW_COUNT, ROWS, Edge, Extreme, Moments, Total, quoted
 
 
 def count(column: str | None = None) -> Aggregate:
-    """Number of rows, or of the rows in which a column is not null, as a bigint.
+    """The number of rows, as a bigint.
+
+    Args:
+        column: count only the rows in which this column is not null; by default all rows.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> hour = rh.tumbling("1 hour")
@@ -35,7 +38,10 @@ def count(column: str | None = None) -> Aggregate:
 
 
 def sum(column: str) -> Aggregate:
-    """Sum of a number; null if there was none. Integers add up to bigint, as in Spark.
+    """The sum of a numeric column; null if all values are null. The sum of integers is a bigint, as in Spark.
+
+    Args:
+        column: the column.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> hours = source.aggregate("hours", windows=rh.tumbling("1 hour"), lent=rh.sum("amount"))
@@ -46,7 +52,10 @@ def sum(column: str) -> Aggregate:
 
 
 def mean(column: str) -> Aggregate:
-    """Arithmetic mean of a number, as a double; null if there was none.
+    """The arithmetic mean of a numeric column, as a double; null if all values are null.
+
+    Args:
+        column: the column.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> hours = source.aggregate("hours", windows=rh.tumbling("1 hour"), usual=rh.mean("amount"))
@@ -57,7 +66,10 @@ def mean(column: str) -> Aggregate:
 
 
 def min(column: str) -> Aggregate:
-    """Smallest value of a number, text, date, timestamp or boolean.
+    """The smallest value of a column of numbers, strings, dates, timestamps or booleans.
+
+    Args:
+        column: the column.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> hours = source.aggregate("hours", windows=rh.tumbling("1 hour"), since=rh.min("ts"))
@@ -68,7 +80,12 @@ def min(column: str) -> Aggregate:
 
 
 def max(column: str) -> Aggregate:
-    """Largest value of a number, text, date, timestamp or boolean. NaN is the largest number, as in Spark.
+    """The largest value of a column of numbers, strings, dates, timestamps or booleans.
+
+    NaN is larger than any other number, as in Spark.
+
+    Args:
+        column: the column.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> hours = source.aggregate("hours", windows=rh.tumbling("1 hour"), largest=rh.max("amount"))
@@ -79,11 +96,11 @@ def max(column: str) -> Aggregate:
 
 
 def variance(column: str, *, sample: bool = True) -> Aggregate:
-    """Variance of a number, as a double.
+    """The variance of a numeric column, as a double.
 
     Args:
         column: the column.
-        sample: divide by n - 1; False divides by n.
+        sample: True divides by n - 1, False by n.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> hours = source.aggregate("hours", windows=rh.tumbling("1 hour"), spread=rh.variance("amount"))
@@ -94,11 +111,11 @@ def variance(column: str, *, sample: bool = True) -> Aggregate:
 
 
 def stddev(column: str, *, sample: bool = True) -> Aggregate:
-    """Standard deviation of a number, as a double.
+    """The standard deviation of a numeric column, as a double.
 
     Args:
         column: the column.
-        sample: divide by n - 1; False divides by n.
+        sample: True divides by n - 1, False by n.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> hours = source.aggregate("hours", windows=rh.tumbling("1 hour"), spread=rh.stddev("amount", sample=False))
@@ -109,7 +126,10 @@ def stddev(column: str, *, sample: bool = True) -> Aggregate:
 
 
 def first(column: str) -> Aggregate:
-    """The value with the earliest event time; at equal times the smallest.
+    """The value with the earliest event time; the smallest of several at that time.
+
+    Args:
+        column: the column.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> hours = source.aggregate("hours", by="area", windows=rh.tumbling("1 hour"), opened_by=rh.first("user"))
@@ -120,7 +140,10 @@ def first(column: str) -> Aggregate:
 
 
 def last(column: str) -> Aggregate:
-    """The value with the latest event time; at equal times the largest.
+    """The value with the latest event time; the largest of several at that time.
+
+    Args:
+        column: the column.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
     >>> hours = source.aggregate("hours", by="area", windows=rh.tumbling("1 hour"), closed_at=rh.last("amount"))
@@ -136,10 +159,10 @@ class _Count(Aggregate):
 
     def bind(self, site: AggregateSite) -> BoundAggregate:
         if self.column is None:
-            return BoundAggregate(site.result, "bigint", (ROW_COUNT,), column_as_it_is(ROWS))
+            return BoundAggregate(site.result, "bigint", (ROW_COUNT,), finish_column(ROWS))
         site.type_of(self.column)
-        counted = _non_null(self.column)
-        return BoundAggregate(site.result, "bigint", (counted,), column_as_it_is(counted.columns[0].name))
+        non_null = _non_null(self.column)
+        return BoundAggregate(site.result, "bigint", (non_null,), finish_column(non_null.columns[0].name))
 
 
 @dataclass(frozen=True)
@@ -148,9 +171,9 @@ class _Sum(Aggregate):
 
     def bind(self, site: AggregateSite) -> BoundAggregate:
         type_ = sum_type(site.numeric_type_of(self.column))
-        total, counted = _total(self.column, type_), _non_null(self.column)
-        finish = _where_counted(counted, pl.col(total.columns[0].name))
-        return BoundAggregate(site.result, type_, (total, counted), finish)
+        total, non_null = _total(self.column, type_), _non_null(self.column)
+        finish = _null_if_none(non_null, pl.col(total.columns[0].name))
+        return BoundAggregate(site.result, type_, (total, non_null), finish)
 
 
 @dataclass(frozen=True)
@@ -159,9 +182,9 @@ class _Mean(Aggregate):
 
     def bind(self, site: AggregateSite) -> BoundAggregate:
         total = _total(self.column, sum_type(site.numeric_type_of(self.column)))
-        counted = _non_null(self.column)
-        ratio = pl.col(total.columns[0].name).cast(pl.Float64) / pl.col(counted.columns[0].name)
-        return BoundAggregate(site.result, "double", (total, counted), _where_counted(counted, ratio))
+        non_null = _non_null(self.column)
+        ratio = pl.col(total.columns[0].name).cast(pl.Float64) / pl.col(non_null.columns[0].name)
+        return BoundAggregate(site.result, "double", (total, non_null), _null_if_none(non_null, ratio))
 
 
 @dataclass(frozen=True)
@@ -172,7 +195,7 @@ class _Extreme(Aggregate):
     def bind(self, site: AggregateSite) -> BoundAggregate:
         type_ = site.comparable_type_of(self.column)
         partial = Extreme(self.function, self.column, type_)
-        return BoundAggregate(site.result, type_, (partial,), column_as_it_is(partial.columns[0].name))
+        return BoundAggregate(site.result, type_, (partial,), finish_column(partial.columns[0].name))
 
 
 @dataclass(frozen=True)
@@ -185,11 +208,11 @@ class _Spread(Aggregate):
         site.numeric_type_of(self.column)
         moments = Moments(self.column)
         n, _, m2 = (pl.col(c.name) for c in moments.columns)
-        freedom = n - 1 if self.sample else n
-        value = m2 / freedom
+        divisor = n - 1 if self.sample else n
+        value = m2 / divisor
         if self.root:
             value = value.sqrt()
-        return BoundAggregate(site.result, "double", (moments,), expression(pl.when(freedom > 0).then(value)))
+        return BoundAggregate(site.result, "double", (moments,), finish_expression(pl.when(divisor > 0).then(value)))
 
 
 @dataclass(frozen=True)
@@ -200,16 +223,19 @@ class _Edge(Aggregate):
     def bind(self, site: AggregateSite) -> BoundAggregate:
         type_ = site.comparable_type_of(self.column)
         edge = Edge(self.function, self.column, type_, site.time_sql)
-        return BoundAggregate(site.result, type_, (edge,), column_as_it_is(edge.columns[1].name))
+        return BoundAggregate(site.result, type_, (edge,), finish_column(edge.columns[1].name))
 
 
-def _where_counted(counted: Total, value: pl.Expr) -> Finish:
-    return expression(pl.when(pl.col(counted.columns[0].name) > 0).then(value))
+def _null_if_none(non_null: Total, value: pl.Expr) -> Finish:
+    """A result that is null if no row of the group has a value."""
+    return finish_expression(pl.when(pl.col(non_null.columns[0].name) > 0).then(value))
 
 
 def _non_null(column: str) -> Total:
+    """The partial that counts the rows in which a column is not null."""
     return Total(f"count({column})", "bigint", f"count({quoted(column)})")
 
 
 def _total(column: str, type_: str) -> Total:
+    """The partial that sums a column."""
     return Total(f"sum({column})", type_, f"coalesce(cast(sum({quoted(column)}) as {type_}), cast(0 as {type_}))")

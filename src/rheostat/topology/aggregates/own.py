@@ -1,4 +1,4 @@
-"""An aggregate that a user writes, as three functions over whole frames."""
+"""Aggregates that a user writes, as three functions over whole frames."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from rheostat.windows.custom import Custom, call_over
 from rheostat.windows.partials import Column
 
 GroupFunction = Callable[[Any], Any]
-"""From one Polars or Arrow frame to another, one row per value of its column ``group``."""
+"""A function from one Polars or Arrow frame to another, with one row per value of its column ``group``."""
 
 ColumnFunction = Callable[[Any], Any]
-"""From one Polars or Arrow frame to a column of the same length."""
+"""A function from a Polars or Arrow frame to a column of the same length."""
 
 
 def own_aggregate(
@@ -34,17 +34,18 @@ def own_aggregate(
 ) -> Aggregate:
     """An aggregate of your own, as three functions over whole frames.
 
-    Each function is called once per slot and epoch, not once per key: a column ``group`` tells the groups apart.
+    Each function is called once per slot and epoch, not once per key: rows with the same value in the column ``group``
+    belong together.
 
     Args:
         inputs: the columns that ``partial`` reads.
-        partial: from rows (``group`` and the inputs) to one row per group (``group`` and the partial columns).
+        partial: function from rows (``group`` and the inputs) to one row per group (``group`` and the partial columns).
         partials: the partial columns and their Spark SQL types; they are the state.
-        merge: from partials (``group`` and the partial columns) to one row per group, with the same columns. It must
-            give the same result in whatever order, and in however many steps, partials are merged.
-        finish: from merged partials, one row per result, to one column.
+        merge: function from partials (``group`` and the partial columns) to one row per group, with the same columns.
+            It must be commutative and associative: partials are merged in any order and in any number of steps.
+        finish: function from merged partials, one row per result, to the column of results.
         result: Spark SQL type of the result.
-        over: ``polars`` or ``arrow``, the frames that the functions take and return.
+        over: ``polars`` or ``arrow``, the kind of frame that the functions take and return.
 
     A volume-weighted average price:
 
@@ -61,7 +62,7 @@ def own_aggregate(
     """
     check_choice("own_aggregate()", "over", over, Over)
     for type_ in (*partials.values(), result):
-        arrow_type(type_)  # a type that cannot be kept fails here, where it was written
+        arrow_type(type_)  # a type that cannot be kept in state fails here, at the call
     fields = tuple(Column(name, type_) for name, type_ in partials.items())
     return _OwnAggregate(partial, merge, finish, tuple(inputs), fields, result, over)
 
@@ -82,14 +83,14 @@ class _OwnAggregate(Aggregate):
         custom = Custom(site.result, site.operator, self.fields, self.inputs, self.partial, self.merge, self.over)
 
         def finish(frame: pl.DataFrame) -> pl.Series:
-            given = frame.select(
+            merged = frame.select(
                 pl.col(c.name).alias(f.name) for c, f in zip(custom.columns, custom.fields, strict=True)
             )
             what = f"finish of aggregate {site.result!r}"
-            column = call_over(self.over, self.finish, given, site.operator, what)
-            if not isinstance(column, pl.Series) or len(column) != len(given):
+            column = call_over(self.over, self.finish, merged, site.operator, what)
+            if not isinstance(column, pl.Series) or len(column) != len(merged):
                 raise OperatorError(
-                    site.operator, f"{what} must return one column with a value for each of {len(given)} rows"
+                    site.operator, f"{what} must return one column with a value for each of {len(merged)} rows"
                 )
             return column.alias(site.result)
 
