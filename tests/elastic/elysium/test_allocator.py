@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rheostat.elastic.elysium.allocator import Allocator, BalancedAllocator, RoundRobinAllocator, allocated
+from rheostat.elastic.elysium.allocator import Allocator, BalancedAllocator, RoundRobinAllocator, allocate_config
 from rheostat.elastic.elysium.configuration import Config, Parallelism
 from rheostat.errors import ConfigurationError
 
@@ -58,7 +58,7 @@ def test_balanced_placement_keeps_all_slots_and_grahams_bound(
 
 def test_topologies_apart_share_no_node() -> None:
     config = Config({"t": {"a": 3}, "u": {"b": 2, "c": 2}}, nodes=3, own={"t": 1, "u": 2})
-    found = allocated(config, RoundRobinAllocator(), {})
+    found = allocate_config(config, RoundRobinAllocator(), {})
     assert found.counts["t"].tolist() == [[3, 0, 0]]
     assert found.counts["u"].tolist() == [[0, 1, 1], [0, 1, 1]]
 

@@ -10,7 +10,7 @@ import pytest
 
 from rheostat.arrays import Floats
 from rheostat.elastic.baselines.static import Static
-from rheostat.elastic.elysium.allocator import BalancedAllocator, RoundRobinAllocator, allocated
+from rheostat.elastic.elysium.allocator import BalancedAllocator, RoundRobinAllocator, allocate_config
 from rheostat.elastic.elysium.config_search import Bounds
 from rheostat.elastic.elysium.configuration import Config, Thresholds
 from rheostat.elastic.elysium.dataflow import Dataflow
@@ -42,7 +42,7 @@ class Found:
 
 
 def planned(config: Config, flows: Mapping[str, Dataflow] = FLOWS) -> Plan:
-    return plan_of(config, flows, allocated(config, RoundRobinAllocator(), {}))
+    return plan_of(config, flows, allocate_config(config, RoundRobinAllocator(), {}))
 
 
 def decide(policy: Policy, history: LoadHistory, now: Config) -> Found:
@@ -101,7 +101,7 @@ def test_a_backlog_counts_as_load_and_holds_what_there_is_unless_the_papers_read
     assert [known().loads(seen(30.0, waiting=rows))["t"] for rows in (900.0, 2100.0, 9300.0)] == [30.0, 40.0, 100.0]
     assert (small.config.slots, small.config.nodes) == (2, 1)
     assert large.config == wide
-    assert "t: it has a backlog, so nothing is scaled in" in large.reasons
+    assert "t: it has a backlog, so it is not scaled in" in large.reasons
     assert decide(known(), seen(30.0, waiting=9300.0), NOW).config.slots == 6
     paper = Elysium(known().estimator, catch_up=np.inf)
     assert paper.loads(seen(30.0, waiting=9300.0)) == {"t": 30.0}
@@ -145,11 +145,11 @@ def test_one_dimension_alone_says_whether_it_is_enough() -> None:
     # 6 slots use 3 cores, 9 with the overhead: three nodes carry them, one does not.
     one, three = (decide(operators, seen(100.0), Config(NOW.parallelism, nodes)) for nodes in (1, 3))
     assert (one.feasible, three.feasible) == (False, True)
-    assert one.reasons[-1] == "1 nodes stay: the busiest uses 281% of what it may"
+    assert one.reasons[-1] == "keeps 1 node: the busiest uses 281% of its threshold"
     # The slots are in stress, however many nodes there are.
     stuck = decide(OnlyNodes(crowded), seen(100.0), NOW)
     assert not stuck.feasible
-    assert "t: b stays in stress with the slots it has" in stuck.reasons
+    assert "t: b stays in stress with its current slots" in stuck.reasons
 
 
 def test_before_anything_was_measured_nothing_changes() -> None:
@@ -215,8 +215,8 @@ def test_joint_scaling_says_when_nothing_more_can_be_done() -> None:
     stuck = decide(policy, LoadHistory({}, full, (1.0,) * 4), most)
     assert not stuck.feasible
     assert stuck.reasons == (
-        "t: a is in stress with all slots it may have",
-        "a node is in stress and there are all 4 already",
+        "t: a is in stress with its maximum number of slots",
+        "a node is in stress with the maximum number of nodes, 4",
     )
     assert decide(policy, LoadHistory({}, {("t", "a"): (1.0,)}, (0.9,)), NOW).feasible
     assert decide(policy, LoadHistory({}, full, (0.5,) * 3), Config(most.parallelism, 3)).feasible is False
@@ -302,7 +302,7 @@ def test_operators_that_have_no_profile_are_refused_at_once(name: str) -> None:
     plan = Plan({name: OperatorPlan.even(4, 1)}, 1)
     policies: tuple[Policy, ...] = (known(), OnlyNodes(known().estimator), OnlyOperators(known()), JointScaling(FLOWS))
     for policy in policies:
-        with pytest.raises(ConfigurationError, match=r"topology/operator|the plan lacks operators"):
+        with pytest.raises(ConfigurationError, match=r"topology/operator|plan and dataflows do not match"):
             policy.begin(plan)
 
 

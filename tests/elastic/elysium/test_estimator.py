@@ -142,7 +142,7 @@ def test_what_is_known_of_streams_that_are_not_there_is_refused() -> None:
 
 
 def test_what_is_not_known_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="no profiles; there are some for \\['t'\\]"):
+    with pytest.raises(ConfigurationError, match="no profiles; there are profiles for \\['t'\\]"):
         figure_4().input_rates("u", 1.0)
     with pytest.raises(ConfigurationError, match="no CPU profile for \\['B'\\]"):
         Profiles(chain("t", ("A", "B")), {}, {"A": Line(0, 1)})
@@ -153,11 +153,11 @@ def test_what_is_not_known_is_named() -> None:
 @pytest.mark.parametrize(
     ("operators", "streams", "message"),
     [
-        (("a", "a"), (), "name of its own"),
-        ((), (), "needs operators"),
-        (("a", "b"), (("a", "b"), ("b", "a")), "form a circle"),
-        (("a",), (("a", "x"),), "unknown: \\['x'\\]"),
-        (("a", "b"), (("a", "b"), ("a", "b")), "must differ"),
+        (("a", "a"), (), "unique, non-empty names"),
+        ((), (), "needs operators with"),
+        (("a", "b"), (("a", "b"), ("b", "a")), "form a cycle"),
+        (("a",), (("a", "x"),), "unknown operators: \\['x'\\]"),
+        (("a", "b"), (("a", "b"), ("a", "b")), "must be unique"),
     ],
 )
 def test_graphs_that_cannot_be_are_refused(

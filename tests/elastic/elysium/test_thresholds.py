@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.elysium.thresholds import QLearning, _followed, learn
+from rheostat.elastic.elysium.thresholds import QLearning, _best_state, learn
 from rheostat.errors import ConfigurationError
 
 THRESHOLDS = (0.60, 0.65, 0.70, 0.75, 0.80, 0.85, 0.90)
@@ -41,7 +41,7 @@ def test_of_two_thresholds_that_lead_to_each_other_the_better_one_is_taken(state
     q[1:, 0] = np.arange(2.0, states + 1)
     rewards = np.full(states, 0.1)
     rewards[best] = 0.9
-    assert _followed(q, rewards) == best
+    assert _best_state(q, rewards) == best
 
 
 def test_values_converge_to_those_of_the_bellman_equation() -> None:
