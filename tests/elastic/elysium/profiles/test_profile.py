@@ -52,5 +52,5 @@ def test_a_line_needs_two_rates() -> None:
 
 
 def test_readings_must_be_pairs() -> None:
-    with pytest.raises(ConfigurationError, match="one of each"):
+    with pytest.raises(ConfigurationError, match="one number per reading"):
         Uses(np.zeros(3), np.zeros(2))
