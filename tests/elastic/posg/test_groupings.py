@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.posg import CostSketch, Estimates, FullKnowledge, Greedy, Grouping, LptGrouping, RoundRobin
-from rheostat.elastic.posg.exchanges import evened
+from rheostat.elastic.posg.exchanges import even_out
 from rheostat.elastic.posg.hashing import Items
 from rheostat.elastic.posg.sketch import Costs
 from rheostat.errors import ConfigurationError
@@ -84,7 +84,7 @@ def test_no_single_exchange_with_the_least_loaded_slot_would_help(
     loads: Costs = np.array(backlog) + np.bincount(slots, weights=costs, minlength=count)
     busiest = max(loads[slot] for slot in slots)
     for _ in range(40):
-        evened(slots, np.array(costs), loads)
+        even_out(slots, np.array(costs), loads)
     assert loads.tolist() == pytest.approx((np.bincount(slots, weights=costs, minlength=count) + backlog).tolist())
     most, least = max(loads[slot] for slot in slots), loads.min()
     assert most <= busiest + 1e-9
@@ -98,7 +98,7 @@ def test_no_single_exchange_with_the_least_loaded_slot_would_help(
     assert any(all(not 1e-5 < i - j < most - least - 1e-5 for i in a for j in [*b, 0.0]) for a, b in ends)
 
 
-def test_what_does_not_divide_evenly_is_evened_out_by_exchanges() -> None:
+def test_what_does_not_divide_evenly_is_even_out_out_by_exchanges() -> None:
     """Seven tuples that hardly differ in two slots: four in one, but the shorter ones."""
     costs = [33.0, 32.0, 31.0, 30.0, 29.0, 28.0, 27.0]
     known = exactly(costs, 2)
@@ -237,7 +237,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         RoundRobin(0)
     with pytest.raises(ConfigurationError, match="one slot or more"):
         FullKnowledge.start(0, lambda items: np.zeros((len(items), 1)))
-    with pytest.raises(ConfigurationError, match="costs of 2 items and 3 slots"):
+    with pytest.raises(ConfigurationError, match="for 2 items and 3 slots"):
         FullKnowledge.start(3, lambda items: np.zeros((len(items), 2))).assign([1, 2])
     with pytest.raises(ConfigurationError, match="one slot or more"):
         Estimates.of([])

@@ -118,7 +118,7 @@ def test_a_reply_is_the_difference_to_what_was_worked() -> None:
     request = SyncRequest(slot=1, epoch=7, estimate=4.0)
     assert state.asked(request) == SyncReply(slot=1, epoch=7, difference=1.0)
     assert state.asked(request, now=9.0) == SyncReply(slot=1, epoch=7, difference=5.0)  # 4 seconds idle
-    with pytest.raises(ConfigurationError, match="slot 1 was handed a request for slot 0"):
+    with pytest.raises(ConfigurationError, match="slot 1 received a request for slot 0"):
         state.asked(SyncRequest(slot=0, epoch=7, estimate=4.0))
 
 

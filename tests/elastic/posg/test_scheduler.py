@@ -219,7 +219,7 @@ def test_what_makes_no_sense_is_refused() -> None:
     for options in (*wrong, {"slots": 1, "report_limit": math.nan}):
         with pytest.raises(ConfigurationError, match="scheduler needs"):
             Posg(**options)
-    with pytest.raises(ConfigurationError, match="no slot 2 among 2"):
+    with pytest.raises(ConfigurationError, match="has slots 0 to 1"):
         Posg(2).receive(report(2), now=0.0)
     with pytest.raises(ConfigurationError, match="difference of nan"):
         replied(waiting(), 0, math.nan)

@@ -130,7 +130,7 @@ def test_times_that_cannot_be_are_refused(cost: float) -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="as many execution times"):
         CostSketch.empty().updated([1, 2], [1.0])
-    with pytest.raises(ConfigurationError, match="one row"):
+    with pytest.raises(ConfigurationError, match="at least one row"):
         CostSketch.empty(rows=0)
     for other in (CostSketch.empty(seed=1), CostSketch.empty(columns=55), CostSketch.empty(rows=3)):
         with pytest.raises(ConfigurationError, match="cannot be merged"):
