@@ -12,14 +12,15 @@ from rheostat.arrays import Floats
 from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.elysium.allocator import BalancedAllocator, RoundRobinAllocator, allocate_config
 from rheostat.elastic.elysium.config_search import Bounds
-from rheostat.elastic.elysium.configuration import Config, Thresholds
+from rheostat.elastic.elysium.configuration import Config, NodeType, Thresholds
 from rheostat.elastic.elysium.dataflow import Dataflow
 from rheostat.elastic.elysium.elysium import Elysium, OnlyNodes, OnlyOperators
+from rheostat.elastic.elysium.estimator import Estimator, Profiles
 from rheostat.elastic.elysium.forecasts.series import Origins, Series
 from rheostat.elastic.elysium.joint_scaling import JointScaling
 from rheostat.elastic.elysium.load_history import LoadHistory
 from rheostat.elastic.elysium.plans import config_of, plan_of
-from rheostat.elastic.elysium.profiles.profile import Line
+from rheostat.elastic.elysium.profiles.profile import Line, Profile
 from rheostat.elastic.loop.loop import Control, turn
 from rheostat.elastic.model.observation import Observation, OperatorObservation, TopologyObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
@@ -150,6 +151,16 @@ def test_one_dimension_alone_says_whether_it_is_enough() -> None:
     stuck = decide(OnlyNodes(crowded), seen(100.0), NOW)
     assert not stuck.feasible
     assert "t: b stays in stress with its current slots" in stuck.reasons
+
+
+@pytest.mark.parametrize("slots", [{"a": 1, "b": 2}, {"b": 2, "a": 1}], ids=["dataflow", "other"])
+def test_memory_is_that_of_the_operator_whatever_the_order_of_the_plan(slots: dict[str, int]) -> None:
+    # One slot of 60 bytes and two of 10 use the 80 that a node may; the other way round it would be 130.
+    memory: dict[str, Profile] = {"a": Line(60.0, 0.0), "b": Line(10.0, 0.0)}
+    cpu: dict[str, Profile] = {"a": Line(0.0, 0.001), "b": Line(0.0, 0.001)}
+    known = Profiles(FLOW, {("a", "b"): 1.0}, cpu, memory=memory)
+    policy = OnlyNodes(Estimator({"t": known}, Line(0.0, 1.0), NodeType(cores=4, hertz=1.0, memory=100.0)))
+    assert decide(policy, seen(1.0), Config({"t": slots}, 1)).config.nodes == 1
 
 
 def test_before_anything_was_measured_nothing_changes() -> None:

@@ -98,7 +98,7 @@ def test_no_single_exchange_with_the_least_loaded_slot_would_help(
     assert any(all(not 1e-5 < i - j < most - least - 1e-5 for i in a for j in [*b, 0.0]) for a, b in ends)
 
 
-def test_what_does_not_divide_evenly_is_even_out_out_by_exchanges() -> None:
+def test_what_does_not_divide_evenly_is_evened_out_by_exchanges() -> None:
     """Seven tuples that hardly differ in two slots: four in one, but the shorter ones."""
     costs = [33.0, 32.0, 31.0, 30.0, 29.0, 28.0, 27.0]
     known = exactly(costs, 2)

@@ -24,7 +24,7 @@ from rheostat.elastic.elysium.config_search import (
     nodes_text,
     operator_stage,
 )
-from rheostat.elastic.elysium.configuration import ChosenConfig
+from rheostat.elastic.elysium.configuration import ChosenConfig, Parallelism
 from rheostat.elastic.elysium.estimator import Estimator
 from rheostat.elastic.elysium.forecasts.series import Series
 from rheostat.elastic.elysium.load_history import LoadHistory
@@ -209,9 +209,10 @@ class OnlyNodes:
     def decide(self, history: LoadHistory, plan: Plan) -> Proposal:
         """Run only the second stage of Algorithm 1; infeasible if a slot is in stress."""
         now = Current(config_of(plan, self.bounds.apart), history.slot_cpu)
-        loads, parallelism = running_loads(history.latest(), now), now.config.parallelism
+        loads = running_loads(history.latest(), now)
         if not loads:
             return NOT_MEASURED
+        parallelism = in_dataflow_order(now.config.parallelism, self.estimator)
         stage = node_stage(self.estimator, parallelism, loads, self.bounds, now)
         with_load = {topology: parallelism[topology] for topology in loads}
         stressed = [
@@ -227,6 +228,16 @@ class OnlyNodes:
 def running_loads(loads: Mapping[str, float], now: Current) -> dict[str, float]:
     """Return the loads of the topologies that run now."""
     return {topology: load for topology, load in loads.items() if topology in now.config.parallelism}
+
+
+def in_dataflow_order(parallelism: Parallelism, estimator: Estimator) -> Parallelism:
+    """Return the slots of operators in the order of their dataflows, as the estimator expects them."""
+    return {
+        topology: {
+            operator.name: slots[operator.name] for operator in estimator.topologies[topology].dataflow.operators
+        }
+        for topology, slots in parallelism.items()
+    }
 
 
 def propose(estimator: Estimator, chosen: ChosenConfig, plan: Plan, now: Current, bounds: Bounds) -> Proposal:

@@ -113,7 +113,7 @@ class Estimator:
     def node_memory(self, allocation: NodeSlots, loads: Loads) -> Floats | None:
         """Return the share of its memory that every node uses; None if the memory of nodes is not given.
 
-        Topologies without a load count as 0.
+        The allocation must have operators in the order of their dataflow. Topologies without a load count as 0.
         """
         if self.node.memory is None:
             return None
@@ -133,7 +133,9 @@ class Estimator:
 
         The slots of an operator share its rows equally. So of a stream from A to B, a node sends the rows of its slots
         of A to all slots of B; rows to slots on the same node need no bandwidth. Rows from outside are received by the
-        nodes that run their source, and sent by none. Topologies without a load count as 0.
+        nodes that run their source, and sent by none.
+
+        The allocation must have operators in the order of their dataflow. Topologies without a load count as 0.
 
         Returns:
             A share per node; None if the bandwidth of nodes is not given.
