@@ -1,4 +1,4 @@
-"""Q-learning: finds the best threshold on toys whose answer is known, also through noise."""
+"""Q-learning: finds the best threshold of examples with a known answer, also with noise."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_values_converge_to_those_of_the_bellman_equation() -> None:
     assert found.values[1, down] == pytest.approx(1.0, rel=0.05)
 
 
-def test_what_it_learns_follows_from_the_seed() -> None:
+def test_the_same_seed_learns_the_same() -> None:
     first, again = (learn(THRESHOLDS, lambda t, s: (s % 3) * t / 9, QLearning(steps=50, seed=7)) for _ in range(2))
     np.testing.assert_array_equal(first.values, again.values)
 

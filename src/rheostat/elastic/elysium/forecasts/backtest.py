@@ -70,7 +70,7 @@ def backtest(forecaster: Forecaster, history: Series, horizon: int, stretches: i
     Args:
         forecaster: learns from all values before a stretch and forecasts the stretch.
         history: the recorded load.
-        horizon: number of values of which each forecast gives the highest.
+        horizon: number of values to look ahead; a forecast is the highest of them.
         stretches: number of stretches of the second half.
         quantile: weight of too low forecasts in the loss.
     """
@@ -92,7 +92,7 @@ def choose(
     Args:
         forecasters: the forecasters to compare, with different names.
         history: the recorded load.
-        horizon: number of values of which each forecast gives the highest.
+        horizon: number of values to look ahead; a forecast is the highest of them.
         stretches: number of stretches of the back-test.
         quantile: weight of too low forecasts in the loss.
     """

@@ -77,7 +77,7 @@ class BoostedForecast:
 
     Attributes:
         trees: a trained ``HistGradientBoostingRegressor`` of scikit-learn.
-        horizon: number of values of which the highest is forecast.
+        horizon: number of values to look ahead; the forecast is the highest of them.
     """
 
     trees: Any

@@ -93,7 +93,7 @@ class SeasonalForecast:
     Attributes:
         smoothing: the chosen parameters.
         margin: safety margin, added to log(1 + peak).
-        horizon: number of values of which the highest is forecast.
+        horizon: number of values to look ahead; the forecast is the highest of them.
     """
 
     smoothing: Smoothing

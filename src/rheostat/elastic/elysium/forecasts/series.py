@@ -68,7 +68,7 @@ class Series:
         return Series(self.values[first:], self.start + self.step * first, self.step)
 
     def cycle(self, seconds: float) -> int:
-        """Return the number of values in a cycle of so many seconds; 0 if it is below 2 or not a whole number.
+        """Return the number of values in a cycle, such as a day; 0 if it is below 2 or not a whole number.
 
         >>> Series(np.zeros(1), step=1800.0).cycle(DAY)
         48

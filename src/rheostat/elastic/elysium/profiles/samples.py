@@ -36,7 +36,7 @@ class Traffic:
 
     @classmethod
     def of(cls, *records: tuple[float, str, str, float | None]) -> Traffic:
-        """Return the traffic of records (time, upstream, downstream, rate), without those whose rate is not finite.
+        """Return the traffic of records (time, upstream, downstream, rate), dropping rates that are not finite.
 
         >>> Traffic.of((0.0, "", "a", 5.0), (0.0, "a", "b", 10.0), (0.0, "a", "c", float("nan"))).streams
         (('', 'a'), ('a', 'b'))
@@ -72,7 +72,7 @@ class Uses:
 
     @classmethod
     def of(cls, given: Sequence[float] | Floats, used: Sequence[float] | Floats) -> Uses:
-        """Return the readings in two sequences of numbers, without those that are not finite.
+        """Return the readings in two sequences of numbers, dropping those that are not finite.
 
         >>> Uses.of([1, 2, float("nan")], [10, 20, 30]).used
         array([10., 20.])
