@@ -1,4 +1,4 @@
-"""Slots are spread evenly, none is lost, and the balanced placement is no worse."""
+"""Allocators: slots are spread evenly, none is lost, and balanced placement keeps its bound."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rheostat.elastic.elysium.allocator import Allocator, BalancedAllocator, RoundRobinAllocator, allocated
+from rheostat.elastic.elysium.allocator import Allocator, BalancedAllocator, RoundRobinAllocator, allocate_config
 from rheostat.elastic.elysium.configuration import Config, Parallelism
 from rheostat.errors import ConfigurationError
 
@@ -29,12 +29,12 @@ def test_round_robin_spreads_every_operator_and_the_whole_evenly(parallelism: Pa
 
 def test_round_robin_is_one_slot_to_each_node_in_turn() -> None:
     parallelism = {"t": {"a": 3, "b": 4}, "u": {"c": 2}}
-    dealt = np.zeros((3, 4), dtype=np.int64)
+    expected = np.zeros((3, 4), dtype=np.int64)
     slots = [0, 0, 0, 1, 1, 1, 1, 2, 2]
     for turn, row in enumerate(slots):
-        dealt[row, turn % 4] += 1
+        expected[row, turn % 4] += 1
     found = RoundRobinAllocator().allocate(parallelism, 4, {})
-    np.testing.assert_array_equal(np.vstack([found.counts["t"], found.counts["u"]]), dealt)
+    np.testing.assert_array_equal(np.vstack([found.counts["t"], found.counts["u"]]), expected)
 
 
 @given(parallelisms, st.integers(1, 6), st.lists(st.floats(0.01, 1.0), min_size=4, max_size=4))
@@ -49,16 +49,16 @@ def test_balanced_placement_keeps_all_slots_and_grahams_bound(
         for row, (name, slots) in enumerate(operators.items()):
             load += weights[topology][name] * found.counts[topology][row]
             heaviest, total = max(heaviest, weights[topology][name]), total + slots * weights[topology][name]
-    # The last slot of the fullest node came when that node had the least to do, no more than a mean of the others.
+    # The busiest node got its last slot when its load was the lowest, so at most the mean.
     slots_in_all = sum(sum(operators.values()) for operators in parallelism.values())
     if slots_in_all <= nodes:
         assert load.max() == pytest.approx(heaviest)
     assert load.max() <= total / nodes + (1 - 1 / nodes) * heaviest + 1e-9
 
 
-def test_topologies_apart_share_no_node() -> None:
+def test_separate_topologies_share_no_node() -> None:
     config = Config({"t": {"a": 3}, "u": {"b": 2, "c": 2}}, nodes=3, own={"t": 1, "u": 2})
-    found = allocated(config, RoundRobinAllocator(), {})
+    found = allocate_config(config, RoundRobinAllocator(), {})
     assert found.counts["t"].tolist() == [[3, 0, 0]]
     assert found.counts["u"].tolist() == [[0, 1, 1], [0, 1, 1]]
 

@@ -1,4 +1,4 @@
-"""computeConfig: within its bounds, minimal against trying everything, and with an answer where there is none."""
+"""compute_config: stays within its bounds, finds the minimum, and returns the best configuration if none fits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.elastic.elysium.builders import chain, estimator, profiles
 
 @dataclass(frozen=True)
 class Problem:
-    """Topologies as chains: slope of every operator, selectivity 1, and a load each."""
+    """Topologies that are chains with selectivity 1: slopes of their operators, and the load of each."""
 
     slopes: tuple[tuple[float, ...], ...]
     loads: tuple[float, ...]
@@ -50,7 +50,7 @@ def problems(draw: st.DrawFn) -> Problem:
 
 
 def by_hand(problem: Problem, core_max: float, cpu_max: float, most_nodes: int) -> tuple[list[list[int]], int | None]:
-    """Try all parallelisms one by one, then all numbers of nodes, with slots dealt out one after the other."""
+    """Try all numbers of slots, then all numbers of nodes with slots assigned round robin."""
     parallelism = []
     for slopes, load in zip(problem.slopes, problem.loads, strict=True):
         chosen = []
@@ -144,12 +144,12 @@ def test_a_topology_whose_load_is_not_known_keeps_what_it_has() -> None:
     decision = compute_config(found, loads, Bounds(), now)
     assert decision.config == Config({"u": {"b": 3}, "t": {"a": 2}}, 2)
     assert decision.loads == loads
-    assert any("u: its load is not known yet" in reason for reason in decision.reasons)
-    # What its slots were seen to use counts: 3 x 0.9 beside 2 x 0.5 fill a node, 2 x 0.9 and one more the next.
+    assert any("u: its load is unknown" in reason for reason in decision.reasons)
+    # The measured use of its slots counts: 3 x 0.9 beside 2 x 0.5 fill a node, 2 x 0.9 and one more the next.
     busy = Current(replace(now.config, nodes=1), {("u", "b"): (0.9, 0.9, 0.9)})
     assert compute_config(found, loads, Bounds(), busy).config.nodes == 2
     assert compute_config(found, loads, Bounds(), replace(busy, slot_cpu={})).config.nodes == 1
-    # Nodes of its own stay its own, and where it has none they are shared.
+    # It keeps nodes of its own; if it has none, nodes are shared.
     apart = replace(now, config=Config(now.config.parallelism, 4, own={"u": 3, "t": 1}))
     assert compute_config(found, loads, Bounds(apart=True), apart).config.own == {"u": 3, "t": 1}
     shared = compute_config(found, loads, Bounds(apart=True), now)
@@ -184,14 +184,14 @@ def test_memory_and_bandwidth_count_where_they_are_known() -> None:
 
 
 @pytest.mark.parametrize("load", [np.nan, np.inf, -1.0])
-def test_absurd_loads_are_refused(load: float) -> None:
+def test_invalid_loads_are_refused(load: float) -> None:
     found = estimator(profiles(chain("t", ("a",)), {"a": 1.0}))
     with pytest.raises(ConfigurationError, match="input load of topology 't'"):
         compute_config(found, {"t": load})
 
 
-def test_absurd_bounds_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="at most 0 nodes"):
+def test_invalid_bounds_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="most_nodes=0"):
         Bounds(0)
     with pytest.raises(ConfigurationError, match="in order"):
         Thresholds(core_min=0.7)

@@ -1,4 +1,4 @@
-"""The estimator's four methods, and the dataflow under them: by hand."""
+"""The estimator and its dataflow, against values worked out by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.elastic.elysium.builders import chain, estimator, profiles
 
 
 def figure_4() -> Estimator:
-    """A feeds B with what it gets; B sends two rows to C for each of its own (the paper's Fig. 4)."""
+    """A sends every row to B, and B sends two rows to C for each (the paper's Fig. 4)."""
     flow = chain("t", ("A", "B", "C"))
     return estimator(
         profiles(flow, {"A": 0.001, "B": 0.004, "C": 0.01}, {("A", "B"): 1.0, ("B", "C"): 2.0}),
@@ -132,7 +132,7 @@ def test_rows_from_outside_are_received_and_sent_by_no_node() -> None:
     assert found.node_bandwidth(NodeSlots(2, {"t": np.array([[3, 1], [0, 1]])}), {}).tolist() == [0.0, 0.0]  # type: ignore[union-attr]
 
 
-def test_what_is_known_of_streams_that_are_not_there_is_refused() -> None:
+def test_values_of_unknown_streams_are_refused() -> None:
     flow, cpu = chain("t", ("A", "B")), {"A": Line(0, 1), "B": Line(0, 1)}
     for sizes in ({("A", "X"): 1.0}, {(INPUT, "B"): 1.0}, {("B", "A"): 1.0}):
         with pytest.raises(ConfigurationError, match="topology 't' has no streams"):
@@ -141,8 +141,8 @@ def test_what_is_known_of_streams_that_are_not_there_is_refused() -> None:
         Profiles(flow, {("X", "B"): 1.0}, cpu)
 
 
-def test_what_is_not_known_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="no profiles; there are some for \\['t'\\]"):
+def test_errors_name_missing_profiles() -> None:
+    with pytest.raises(ConfigurationError, match="no profiles; there are profiles for \\['t'\\]"):
         figure_4().input_rates("u", 1.0)
     with pytest.raises(ConfigurationError, match="no CPU profile for \\['B'\\]"):
         Profiles(chain("t", ("A", "B")), {}, {"A": Line(0, 1)})
@@ -153,14 +153,14 @@ def test_what_is_not_known_is_named() -> None:
 @pytest.mark.parametrize(
     ("operators", "streams", "message"),
     [
-        (("a", "a"), (), "name of its own"),
-        ((), (), "needs operators"),
-        (("a", "b"), (("a", "b"), ("b", "a")), "form a circle"),
-        (("a",), (("a", "x"),), "unknown: \\['x'\\]"),
-        (("a", "b"), (("a", "b"), ("a", "b")), "must differ"),
+        (("a", "a"), (), "unique, non-empty names"),
+        ((), (), "needs operators with"),
+        (("a", "b"), (("a", "b"), ("b", "a")), "form a cycle"),
+        (("a",), (("a", "x"),), "unknown operators: \\['x'\\]"),
+        (("a", "b"), (("a", "b"), ("a", "b")), "must be unique"),
     ],
 )
-def test_graphs_that_cannot_be_are_refused(
+def test_invalid_graphs_are_refused(
     operators: tuple[str, ...], streams: tuple[tuple[str, str], ...], message: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):

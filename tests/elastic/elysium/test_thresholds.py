@@ -1,4 +1,4 @@
-"""Q-learning: finds the best threshold on toys whose answer is known, also through noise."""
+"""Q-learning: finds the best threshold of examples with a known answer, also with noise."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.elysium.thresholds import QLearning, _followed, learn
+from rheostat.elastic.elysium.thresholds import QLearning, _best_state, learn
 from rheostat.errors import ConfigurationError
 
 THRESHOLDS = (0.60, 0.65, 0.70, 0.75, 0.80, 0.85, 0.90)
@@ -41,7 +41,7 @@ def test_of_two_thresholds_that_lead_to_each_other_the_better_one_is_taken(state
     q[1:, 0] = np.arange(2.0, states + 1)
     rewards = np.full(states, 0.1)
     rewards[best] = 0.9
-    assert _followed(q, rewards) == best
+    assert _best_state(q, rewards) == best
 
 
 def test_values_converge_to_those_of_the_bellman_equation() -> None:
@@ -54,7 +54,7 @@ def test_values_converge_to_those_of_the_bellman_equation() -> None:
     assert found.values[1, down] == pytest.approx(1.0, rel=0.05)
 
 
-def test_what_it_learns_follows_from_the_seed() -> None:
+def test_the_same_seed_learns_the_same() -> None:
     first, again = (learn(THRESHOLDS, lambda t, s: (s % 3) * t / 9, QLearning(steps=50, seed=7)) for _ in range(2))
     np.testing.assert_array_equal(first.values, again.values)
 

@@ -1,4 +1,4 @@
-"""Scheduler and slots together, over a network that loses, delays, repeats and reorders what they say."""
+"""Scheduler and slots together, over a network that loses, delays, repeats and reorders messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rheostat.elastic.posg import CostSketch, Instance, Phase, Posg, SketchRepor
 from rheostat.elastic.posg.sketch import Costs
 
 SECONDS = (1.0, 2.0, 4.0, 8.0)
-"""Of items 0 to 3, in every slot; slot s is s/4 slower."""
+"""Seconds of items 0 to 3 in slot 0; slot s takes s/4 longer."""
 
 LIMIT = 50.0
 
@@ -21,7 +21,7 @@ Message = SketchReport | SyncReply
 
 
 class Conversation(RuleBasedStateMachine):
-    """Queues of the slots, messages under way, and time that only rules move."""
+    """Queues of the slots, messages in transit, and a clock that only rules advance."""
 
     @initialize(slots=st.integers(1, 3), resync=st.sampled_from([0, 7]), lpt=st.booleans())
     def begin(self, slots: int, resync: int, lpt: bool) -> None:
@@ -33,7 +33,7 @@ class Conversation(RuleBasedStateMachine):
 
     @rule(items=st.lists(st.integers(0, 3), max_size=8))
     def submit(self, items: list[int]) -> None:
-        """Tuples are placed: each in one slot, requests with distinct slots, loads raised by estimates only."""
+        """Submit tuples: each gets one slot, requests go to distinct slots, and loads grow only by estimates."""
         before = self.loads()
         submission, self.scheduler = self.scheduler.submit(np.array(items, dtype=np.int64), self.now)
         requests = dict(submission.requests)
@@ -53,7 +53,7 @@ class Conversation(RuleBasedStateMachine):
     @precondition(lambda self: any(self.queues))
     @rule(slot=st.integers(0, 2), count=st.integers(1, 6))
     def execute(self, slot: int, count: int) -> None:
-        """A slot works through some of its queue; what it says is then under way."""
+        """A slot executes some of its queue and sends its messages."""
         slot %= len(self.slots)
         for _ in range(min(count, len(self.queues[slot]))):
             item, request = self.queues[slot].popleft()
@@ -90,7 +90,7 @@ class Conversation(RuleBasedStateMachine):
         """Time passes."""
         self.now += seconds
         self.scheduler = self.scheduler.tick(self.now)
-        assert self.scheduler.deadline > self.now  # no wait is over and still waited for
+        assert self.scheduler.deadline > self.now  # no wait continues after its deadline
         if seconds > LIMIT:
             assert self.scheduler.phase is not Phase.WAIT_ALL
             assert self.scheduler.phase is not Phase.ROUND_ROBIN or not self.scheduler.reports
@@ -126,7 +126,7 @@ class Conversation(RuleBasedStateMachine):
         return self.scheduler.phase
 
     def teardown(self) -> None:
-        """Whatever happened: one undisturbed exchange, and the scheduler knows exactly what every slot has worked."""
+        """After one synchronisation without faults, the scheduler knows exactly the work of every slot."""
         if not hasattr(self, "scheduler"):
             return
         self.mail = []

@@ -1,4 +1,4 @@
-"""Hash functions: 2-universal, and the same everywhere for ever."""
+"""Hash functions: 2-universal, and the same on every machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_columns_stay_where_stored_sketches_have_them() -> None:
 
 
 def _by_hand(seed: int, items: list[int]) -> list[list[int]]:
-    """The same in whole numbers of Python, which never overflow."""
+    """The same with Python integers, which never overflow."""
     lines = []
     for item in items:
         bits = item % 2**64
@@ -54,7 +54,7 @@ def test_two_items_collide_as_rarely_as_by_chance(pair: tuple[int, int]) -> None
 
 
 @pytest.mark.parametrize("bad", [[0.5], ["a"], [[1]], 3])
-def test_items_are_whole_numbers_in_a_row(bad: object) -> None:
+def test_items_are_whole_numbers_in_one_dimension(bad: object) -> None:
     with pytest.raises(ConfigurationError, match="whole numbers"):
         items_of(bad)  # type: ignore[arg-type]
 

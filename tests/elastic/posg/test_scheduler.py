@@ -1,4 +1,4 @@
-"""The scheduler's machine, message by message."""
+"""The scheduler's part of the protocol, message by message."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ QUICK = settings(deadline=None, max_examples=60)
 
 
 def report(slot: int, number: int = 1, costs: tuple[float, ...] = (3.0, 1.0)) -> SketchReport:
-    """Of a slot in which items 0, 1, ... take that long."""
+    """Return the report of a slot in which items 0, 1, ... take these seconds."""
     return SketchReport(slot, number, CostSketch.empty().updated(np.arange(len(costs)), costs))
 
 
 def ready(slots: int = 2, **options: Any) -> Posg:
-    """A scheduler that has just heard from every slot."""
+    """Return a scheduler that has just received a report from every slot."""
     state = Posg(slots, **options)
     for slot in range(slots):
         state = state.receive(report(slot), now=0.0)
@@ -30,7 +30,7 @@ def ready(slots: int = 2, **options: Any) -> Posg:
 
 
 def waiting(slots: int = 2, **options: Any) -> Posg:
-    """A scheduler that has just asked every slot, with tuples of item 1."""
+    """Return a scheduler that has just sent a request to every slot, with tuples of item 1."""
     _, state = ready(slots, **options).submit([1] * slots, now=0.0)
     return state
 
@@ -40,7 +40,7 @@ def loads(state: Posg) -> list[float]:
     return [float(load) for load in state.work.loads]
 
 
-def replied(state: Posg, slot: int, difference: float, epoch: int = 1, now: float = 1.0) -> Posg:
+def reply(state: Posg, slot: int, difference: float, epoch: int = 1, now: float = 1.0) -> Posg:
     return state.receive(SyncReply(slot, epoch, difference), now)
 
 
@@ -65,28 +65,28 @@ def test_one_tuple_per_slot_carries_a_request_and_its_estimate() -> None:
 
 
 def test_loads_are_corrected_when_all_have_replied() -> None:
-    state = replied(waiting(), 0, 0.5)
+    state = reply(waiting(), 0, 0.5)
     assert (state.phase, loads(state)) == (Phase.WAIT_ALL, [1.0, 1.0])
-    state = replied(state, 1, -0.25)
+    state = reply(state, 1, -0.25)
     assert (state.phase, loads(state)) == (Phase.RUN, [1.5, 0.75])
 
 
 def test_a_reply_counts_once_and_only_in_its_epoch() -> None:
-    state = replied(replied(replied(waiting(), 0, 0.5), 0, 9.0), 1, 9.0, epoch=2)
+    state = reply(reply(reply(waiting(), 0, 0.5), 0, 9.0), 1, 9.0, epoch=2)
     assert (state.phase, dict(state.replies)) == (Phase.WAIT_ALL, {0: 0.5})
-    state = replied(state, 1, 0.0)
-    assert loads(replied(replied(state, 0, 0.5), 1, 9.0, epoch=0)) == [1.5, 1.0]
+    state = reply(state, 1, 0.0)
+    assert loads(reply(reply(state, 0, 0.5), 1, 9.0, epoch=0)) == [1.5, 1.0]
 
 
-def test_a_reply_that_is_lost_is_waited_for_only_so_long() -> None:
-    state = replied(waiting(reply_limit=10.0), 0, 0.5)
+def test_a_lost_reply_is_waited_for_until_the_limit() -> None:
+    state = reply(waiting(reply_limit=10.0), 0, 0.5)
     assert state.tick(9.9).phase is Phase.WAIT_ALL
     state = state.tick(10.0)
     assert (state.phase, loads(state)) == (Phase.RUN, [1.5, 1.0])
-    late = replied(state, 1, 2.0, now=50.0)
-    assert loads(late) == [1.5, 3.0]  # late, but as true as ever
-    assert loads(replied(late, 1, 2.0, now=51.0)) == [1.5, 3.0]
-    submission, _ = replied(waiting(reply_limit=10.0), 0, 5.0).submit([1], now=11.0)
+    late = reply(state, 1, 2.0, now=50.0)
+    assert loads(late) == [1.5, 3.0]  # a late reply still counts
+    assert loads(reply(late, 1, 2.0, now=51.0)) == [1.5, 3.0]
+    submission, _ = reply(waiting(reply_limit=10.0), 0, 5.0).submit([1], now=11.0)
     assert submission.slots.tolist() == [1]  # submitting looks at the time as well
 
 
@@ -103,17 +103,17 @@ def test_a_slot_that_never_reports_is_estimated_by_the_others() -> None:
 @pytest.mark.parametrize("phase", [Phase.SEND_ALL, Phase.WAIT_ALL, Phase.RUN])
 def test_a_new_report_begins_an_epoch_in_every_phase(phase: Phase) -> None:
     state = ready() if phase is Phase.SEND_ALL else waiting()
-    state = replied(replied(state, 0, 0.0), 1, 0.0) if phase is Phase.RUN else state
+    state = reply(reply(state, 0, 0.0), 1, 0.0) if phase is Phase.RUN else state
     assert state.phase is phase
     before = loads(state)
     state = state.receive(report(1, number=2, costs=(7.0,)), now=1.0)
     assert (state.phase, state.epoch, loads(state)) == (Phase.SEND_ALL, 2, before)
     assert state.work is not None
     assert state.work.estimates.cost(1, 0) == 7.0
-    assert replied(state, 0, 9.0, epoch=2).replies == {}  # nobody was asked yet
+    assert reply(state, 0, 9.0, epoch=2).replies == {}  # no request was sent yet
 
 
-def test_an_old_or_repeated_report_is_passed_over() -> None:
+def test_an_old_or_repeated_report_is_ignored() -> None:
     state = waiting().receive(report(0, number=5, costs=(7.0,)), now=1.0)
     for number in (5, 4, 1):
         after = state.receive(report(0, number=number, costs=(1.0,)), now=2.0)
@@ -121,7 +121,7 @@ def test_an_old_or_repeated_report_is_passed_over() -> None:
 
 
 def test_slots_are_asked_again_after_so_many_tuples() -> None:
-    state = replied(replied(waiting(resync=4), 0, 0.0), 1, 0.0)
+    state = reply(reply(waiting(resync=4), 0, 0.0), 1, 0.0)
     assert state.undisturbed == 4
     _, state = state.submit([1, 1, 1], now=2.0)
     assert (state.phase, state.undisturbed) == (Phase.RUN, 1)
@@ -165,7 +165,7 @@ def test_slots_execute_the_shortest_first_behind_what_carries_requests(
 
 @QUICK
 @given(st.lists(st.integers(0, 5), max_size=40), st.integers(0, 40), st.sampled_from(list(Phase)))
-def test_what_comes_later_in_a_batch_changes_nothing_before_it(items: list[int], cut: int, phase: Phase) -> None:
+def test_later_tuples_of_a_batch_do_not_change_earlier_ones(items: list[int], cut: int, phase: Phase) -> None:
     states = {Phase.ROUND_ROBIN: Posg(3), Phase.SEND_ALL: ready(3), Phase.WAIT_ALL: waiting(3)}
     state = states.get(phase, waiting(3, reply_limit=1.0).tick(2.0))
     assert state.phase is phase
@@ -177,7 +177,7 @@ def test_what_comes_later_in_a_batch_changes_nothing_before_it(items: list[int],
     assert [r for _, r in whole.requests] == [r for _, r in (*first.requests, *second.requests)]
 
 
-def test_as_a_grouping_it_asks_nobody() -> None:
+def test_as_a_grouping_it_sends_no_requests() -> None:
     slots, after = ready().assign([0, 1, 1, 1, 0])
     assert (slots.tolist(), loads(after)) == ([0, 1, 1, 1, 0], [6.0, 3.0])
     assert [r.slot for _, r in after.submit([1, 1], now=1.0)[0].requests] == [0, 1]  # still to be asked
@@ -187,7 +187,7 @@ def test_as_a_grouping_it_asks_nobody() -> None:
 @QUICK
 @given(st.lists(st.lists(st.integers(0, 5), max_size=9), max_size=6), st.integers(1, 5), st.sampled_from(list(Phase)))
 def test_as_a_grouping_it_is_greedy_in_every_phase(batches: list[list[int]], resync: int, phase: Phase) -> None:
-    """However often slots would be asked again if these tuples could ask them."""
+    """Also if a synchronisation is due."""
     options: dict[str, Any] = {"resync": resync, "reply_limit": 10.0}
     states = {Phase.ROUND_ROBIN: Posg(3, **options), Phase.SEND_ALL: ready(3, **options)}
     state = states.get(phase, waiting(3, **options))
@@ -203,7 +203,7 @@ def test_as_a_grouping_it_is_greedy_in_every_phase(batches: list[list[int]], res
         assert state.undisturbed == resync - sum(map(len, batches))
 
 
-def test_what_no_sketch_has_costs_what_is_said() -> None:
+def test_unseen_items_cost_the_given_seconds() -> None:
     wide = CostSketch.empty(columns=997).updated([0, 1], [3.0, 1.0])
     for unseen, cost in ((None, 2.0), (0.0, 0.0), (5.0, 5.0)):
         for longest_first in (False, True):
@@ -214,12 +214,12 @@ def test_what_no_sketch_has_costs_what_is_said() -> None:
         wide.cells(-1.0)
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     wrong: list[dict[str, Any]] = [{"slots": 0}, {"slots": 1, "reply_limit": 0.0}, {"slots": 1, "resync": -1}]
     for options in (*wrong, {"slots": 1, "report_limit": math.nan}):
         with pytest.raises(ConfigurationError, match="scheduler needs"):
             Posg(**options)
-    with pytest.raises(ConfigurationError, match="no slot 2 among 2"):
+    with pytest.raises(ConfigurationError, match="has slots 0 to 1"):
         Posg(2).receive(report(2), now=0.0)
     with pytest.raises(ConfigurationError, match="difference of nan"):
-        replied(waiting(), 0, math.nan)
+        reply(waiting(), 0, math.nan)

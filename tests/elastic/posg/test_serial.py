@@ -1,4 +1,4 @@
-"""Sketches as bytes: the same again, or an error."""
+"""Sketches as bytes: read as they were written, or an error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SKETCH = CostSketch.empty(rows=2, columns=3, seed=5).updated([1, 2, 2], [0.5, 1.
     st.integers(0, 2**64 - 1),
     st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.floats(0, 1e9)), max_size=30),
 )
-def test_what_is_read_is_what_was_written(
+def test_bytes_are_read_as_they_were_written(
     rows: int, columns: int, seed: int, executions: list[tuple[int, float]]
 ) -> None:
     items, costs = zip(*executions, strict=True) if executions else ((), ())
@@ -35,7 +35,7 @@ def test_what_is_read_is_what_was_written(
     assert (again.frequencies == sketch.frequencies).all()
     assert (again.times == sketch.times).all()
     assert to_bytes(again) == to_bytes(sketch)
-    # And it works on: updates and merges need no more than what was written.
+    # The sketch that was read can be updated and merged.
     assert again.updated([7], [1.0]).merged([sketch]).executions == 2 * len(executions) + 1
 
 

@@ -21,7 +21,7 @@ EXECUTIONS = st.lists(st.tuples(ITEMS, st.integers(0, 64).map(float)), min_size=
 SHAPES = st.tuples(st.integers(1, 4), st.integers(1, 20), st.integers(0, 5))
 
 
-def filled(executions: Executions, shape: tuple[int, int, int]) -> CostSketch:
+def sketch_of(executions: Executions, shape: tuple[int, int, int]) -> CostSketch:
     items, costs = zip(*executions, strict=True) if executions else ((), ())
     return CostSketch.empty(*shape).updated(np.array(items, dtype=np.int64), np.array(costs, dtype=np.float64))
 
@@ -29,7 +29,7 @@ def filled(executions: Executions, shape: tuple[int, int, int]) -> CostSketch:
 @QUICK
 @given(EXECUTIONS, SHAPES)
 def test_counts_are_never_too_small(executions: Executions, shape: tuple[int, int, int]) -> None:
-    sketch, true = filled(executions, shape), Counter(item for item, _ in executions)
+    sketch, true = sketch_of(executions, shape), Counter(item for item, _ in executions)
     for item, count in zip(true, sketch.counts(list(true)).tolist(), strict=True):
         assert true[item] <= count <= len(executions)
     assert sketch.executions == len(executions)
@@ -41,7 +41,7 @@ def test_counts_are_never_too_small(executions: Executions, shape: tuple[int, in
 def test_estimates_lie_between_the_shortest_and_the_longest_execution(
     executions: Executions, shape: tuple[int, int, int], unseen: list[int]
 ) -> None:
-    sketch = filled(executions, shape)
+    sketch = sketch_of(executions, shape)
     costs = [cost for _, cost in executions]
     for estimate in sketch.costs([item for item, _ in executions] + unseen).tolist():
         assert min(costs) - 1e-9 <= estimate <= max(costs) + 1e-9
@@ -50,7 +50,7 @@ def test_estimates_lie_between_the_shortest_and_the_longest_execution(
 @QUICK
 @given(EXECUTIONS)
 def test_estimates_are_exact_means_where_no_items_share_a_cell(executions: Executions) -> None:
-    sketch = filled(executions, (4, 2_000, 3))
+    sketch = sketch_of(executions, (4, 2_000, 3))
     by_item = defaultdict(list)
     for item, cost in executions:
         by_item[item].append(cost)
@@ -61,8 +61,8 @@ def test_estimates_are_exact_means_where_no_items_share_a_cell(executions: Execu
 @QUICK
 @given(st.lists(EXECUTIONS, min_size=1, max_size=4), SHAPES)
 def test_merging_equals_one_sketch_of_everything(parts: list[Executions], shape: tuple[int, int, int]) -> None:
-    sketches = [filled(part, shape) for part in parts]
-    merged, whole = sketches[0].merged(sketches[1:]), filled([e for part in parts for e in part], shape)
+    sketches = [sketch_of(part, shape) for part in parts]
+    merged, whole = sketches[0].merged(sketches[1:]), sketch_of([e for part in parts for e in part], shape)
     assert (merged.frequencies == whole.frequencies).all()
     assert (merged.times == whole.times).all()  # whole numbers: sums are exact in any order
     assert sketches[0].executions == len(parts[0])
@@ -71,7 +71,7 @@ def test_merging_equals_one_sketch_of_everything(parts: list[Executions], shape:
 @QUICK
 @given(EXECUTIONS, EXECUTIONS, SHAPES)
 def test_a_sketch_is_a_value(first: Executions, second: Executions, shape: tuple[int, int, int]) -> None:
-    sketch = filled(first, shape)
+    sketch = sketch_of(first, shape)
     before = sketch.frequencies.copy()
     items, costs = zip(*second, strict=True)
     assert sketch.updated(items, costs).executions == len(first) + len(second)
@@ -116,28 +116,28 @@ def test_shapes_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize("precision", [(0.0, 0.1), (0.1, 0.0), (0.1, 1.0), (float("nan"), 0.1), (float("inf"), 0.1)])
-def test_a_precision_that_means_nothing_is_refused(precision: tuple[float, float]) -> None:
+def test_invalid_precisions_are_refused(precision: tuple[float, float]) -> None:
     with pytest.raises(ConfigurationError, match="epsilon"):
         shape_for(*precision)
 
 
 @pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf")])
-def test_times_that_cannot_be_are_refused(cost: float) -> None:
+def test_invalid_times_are_refused(cost: float) -> None:
     with pytest.raises(ConfigurationError, match="finite and not negative"):
         CostSketch.empty().updated([1, 2], [1.0, cost])
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_mismatched_shapes_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="as many execution times"):
         CostSketch.empty().updated([1, 2], [1.0])
-    with pytest.raises(ConfigurationError, match="one row"):
+    with pytest.raises(ConfigurationError, match="at least one row"):
         CostSketch.empty(rows=0)
     for other in (CostSketch.empty(seed=1), CostSketch.empty(columns=55), CostSketch.empty(rows=3)):
         with pytest.raises(ConfigurationError, match="cannot be merged"):
             CostSketch.empty().merged([other])
 
 
-def test_nothing_executed_costs_nothing() -> None:
+def test_an_empty_sketch_estimates_zero() -> None:
     assert CostSketch.empty().costs([1, 2]).tolist() == [0.0, 0.0]
     assert CostSketch.empty().mean == 0.0
     assert len(CostSketch.empty().updated([], []).costs([])) == 0

@@ -176,14 +176,14 @@ class PlainExamination:
         missing = [gap for gap in gaps if 0 < gap <= self.patience]
         young = sum(self.ends[-1] - since < self.window for since in self.restarted)
         if not slots:
-            return "nothing was measured yet"
+            return "nothing has been measured yet"
         if missing:
-            most = f"for {max(missing)} intervals of at most {self.patience}"
-            return f"counters of {len(missing)} shards are missing, {most}"
+            gap = f"for {max(missing)} intervals; waiting for up to {self.patience}"
+            return f"counters of {len(missing)} shards are missing {gap}"
         if young:
             return f"counters of {young} shards started again less than {self.window:g} s ago"
         if any(isnan(s) for s in service):
-            return "no service rate is known yet: no slot reported useful time and completed rows"
+            return "no service rate is known yet: no slot has reported useful time and completed rows"
         return ""
 
 

@@ -237,7 +237,7 @@ def test_everything_overloaded_is_acted_upon() -> None:
 def test_a_shard_too_heavy_for_a_slot_does_not_keep_others_from_help() -> None:
     alone = diagnose(reading((0,), (1500,)), Limits())
     assert (alone.action, alone.feasible) == (Action.NOTHING, False)
-    assert "shard 0 has 1500 of its 1500 rows/s" in alone.reasons[-1]
+    assert "shard 0 receives 1500 rows/s of its 1500 rows/s" in alone.reasons[-1]
     found = diagnose(reading((0, 1, 1), (1500, 500, 600)), Limits())
     assert (found.action, found.source, found.feasible) == (Action.SCALE_OUT, 1, False)
 
@@ -289,7 +289,7 @@ def test_absurd_readings_change_nothing(bad: float, where: str) -> None:
 def test_invalid_readings_change_nothing() -> None:
     found = diagnose(readings(Examination.start(3)), Limits())
     assert found.action == Action.NOTHING
-    assert "nothing was measured" in found.reasons[0]
+    assert "nothing has been measured" in found.reasons[0]
 
 
 def test_no_service_and_no_load_are_survived() -> None:

@@ -219,7 +219,7 @@ def test_counters_that_start_again_are_trusted_after_a_while() -> None:
     for t in range(4, 10):
         state = advance(state, one_slot(t, [100 * (t - 3)], [100 * (t - 3)]))
         problems.append(readings(state).problem.split(" ")[4:6])
-    assert problems == [["are", "missing,"]] * 2 + [["started", "again"]] * 2 + [[]] * 2
+    assert problems == [["are", "missing"]] * 2 + [["started", "again"]] * 2 + [[]] * 2
     found = readings(state)
     assert found.arrival.tolist() == [100]
     assert found.backlog.tolist() == [0]
@@ -269,7 +269,7 @@ def test_without_useful_time_a_slot_with_a_backlog_counts_as_busy() -> None:
 
 
 def test_nothing_is_known_before_anything_was_measured() -> None:
-    assert readings(Examination.start(4)).problem == "nothing was measured yet"
+    assert readings(Examination.start(4)).problem == "nothing has been measured yet"
 
 
 def test_time_does_not_go_back() -> None:

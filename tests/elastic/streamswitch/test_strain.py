@@ -84,7 +84,7 @@ def test_shards_in_slots_that_nobody_measured_are_a_problem() -> None:
     now = Readings.of((0, 1), (1, 1), (9, 9), (0, 0))
     moved = replace(now, routing=(0, 5))
     assert problem(now) == ""
-    assert problem(moved) == "some shards are in slots of which nothing was measured"
+    assert problem(moved) == "some shards are in slots without measurements"
     assert diagnose(moved, Limits()).action == Action.NOTHING
 
 

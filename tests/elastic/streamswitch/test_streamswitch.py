@@ -169,9 +169,9 @@ def test_of_an_end_to_end_bound_the_operator_that_is_late_gets_more() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"end_to_end": 2.0, "bounds": {"a": 1.0}}, "the bound of the whole path, or one for each operator"),
-        ({"end_to_end": 0.0}, "end_to_end=0.0, dividing=60.0: both are seconds above 0"),
-        ({"end_to_end": 1.0, "dividing": float("nan")}, "both are seconds above 0"),
+        ({"end_to_end": 2.0, "bounds": {"a": 1.0}}, "pass the bound of the whole path, or one per operator"),
+        ({"end_to_end": 0.0}, "end_to_end=0.0, dividing=60.0: both must be above 0 seconds"),
+        ({"end_to_end": 1.0, "dividing": float("nan")}, "both must be above 0 seconds"),
     ],
 )
 def test_an_end_to_end_bound_that_makes_no_sense_is_refused(wrong: dict[str, Any], message: str) -> None:

@@ -1,21 +1,23 @@
-"""ELYSIUM: operators and nodes scaled independently of each other, by estimates of what a plan would use.
+"""ELYSIUM: scales operators and nodes independently, by estimates of the resources that a configuration needs.
+
+The files, in reading order:
 
 =================  ===================================================================================================
-``elysium``        the policy, and its variants that scale one dimension only (sections 3.2 and 5.2)
-``load_history``   what it remembers: input loads, and the CPU that slots and nodes used
-``plans``          its configurations as plans, and plans as configurations
-``configuration``  what it chooses, and within what limits (sections 2 and 5.1)
-``config_search``  Algorithm 1: operators first, then nodes (section 3.2)
-``estimator``      what a configuration would use at some load (section 3.2)
+``elysium``        the policy, and variants that scale only operators or only nodes (sections 3.2 and 5.2)
+``load_history``   what the policy remembers: input loads, and the CPU used by slots and nodes
+``plans``          converts configurations to plans and back
+``configuration``  configurations, thresholds and node types (sections 2 and 5.1)
+``config_search``  Algorithm 1: chooses the slots of operators, then the nodes (section 3.2)
+``estimator``      estimates the resources that a configuration uses at an input load (section 3.2)
 ``dataflow``       operators and the streams between them (section 2)
-``allocator``      which slot runs on which node (sections 4 and 7)
-``thresholds``     thresholds learned by trying them (section 5.1)
-``profiles``       what operators and nodes use at a rate, learned from metrics
-``forecasts``      the input load of the next minutes
-``joint_scaling``  the baseline: an operator and a node at a time (section 5.2)
+``allocator``      assigns slots to nodes (sections 4 and 7)
+``thresholds``     learns thresholds by trying them (section 5.1)
+``profiles``       resource use as a function of the input rate, learned from recorded metrics
+``forecasts``      forecasts the input load of the next minutes
+``joint_scaling``  the baseline: one slot and one node at a time (section 5.2)
 =================  ===================================================================================================
 
-Names are loaded when they are first used; most need packages of the extra ``elysium``.
+Public names are loaded on first use; most need packages of the extra ``elysium``.
 
 >>> import rheostat as rh
 >>> rh.elysium.Thresholds().core_max
@@ -62,7 +64,7 @@ _HOMES = {
     "rheostat.elastic.elysium.profiles.selectivity": "Selectivity selectivities",
     "rheostat.elastic.elysium.thresholds": "LearnedThreshold QLearning learn",
 }
-"""Public names by the file that defines them; the same as the imports above, which a test checks."""
+"""Public names by the module that defines them. A test checks that they match the imports above."""
 
 __all__ = [
     "BalancedAllocator",

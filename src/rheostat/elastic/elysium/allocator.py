@@ -1,8 +1,8 @@
-"""Which slot runs on which node.
+"""Assigns slots to nodes.
 
-``RoundRobinAllocator`` deals slots out like Storm's even scheduler, which the paper asks when it tries a number of
-nodes (section 4): operator after operator, one slot to each node in turn. ``BalancedAllocator`` is the smart placement
-of the paper's future work (section 7): the heaviest slot first, always to the node with the least to do.
+``RoundRobinAllocator`` works like Storm's even scheduler, which the paper uses (section 4): operator after operator,
+one slot to each node in turn. ``BalancedAllocator`` is the smart placement of the paper's future work (section 7): the
+heaviest slot first, each to the least loaded node.
 """
 
 from __future__ import annotations
@@ -19,16 +19,20 @@ from rheostat.elastic.elysium.configuration import Config, Parallelism
 from rheostat.errors import ConfigurationError
 
 Weights = Mapping[str, Mapping[str, float]]
-"""What one slot of an operator is expected to use, by topology and operator."""
+"""Expected share of a core that one slot of an operator uses, by topology and operator."""
+
+SlotCpu = Mapping[tuple[str, str], tuple[float, ...]]
+"""Measured share of a core that each slot used, by (topology, operator)."""
 
 
 @dataclass(frozen=True, eq=False)
 class NodeSlots:
-    """How many slots of every operator run on every node.
+    """Number of slots of every operator on every node.
 
     Attributes:
-        nodes: how many there are.
-        counts: by topology: operators (in the order of the parallelism) x nodes.
+        nodes: number of nodes.
+        counts: by topology, an array of slots with a row per operator, in the order of the parallelism, and a column
+            per node.
     """
 
     nodes: int
@@ -36,28 +40,34 @@ class NodeSlots:
 
     @property
     def per_node(self) -> Ints:
-        """Slots on every node."""
-        found: Ints = np.sum([c.sum(axis=0) for c in self.counts.values()], axis=0, dtype=np.int64)
-        return found
+        """Number of slots on every node."""
+        slots: Ints = np.sum([c.sum(axis=0) for c in self.counts.values()], axis=0, dtype=np.int64)
+        return slots
 
 
 class Allocator(Protocol):
-    """Decides which slot runs on which node."""
+    """Assigns slots to nodes."""
 
     def allocate(self, parallelism: Parallelism, nodes: int, weights: Weights) -> NodeSlots:
-        """All slots, on so many nodes."""
+        """Assign all slots to nodes.
+
+        Args:
+            parallelism: number of slots, by topology and operator.
+            nodes: number of nodes.
+            weights: expected share of a core that one slot uses, by topology and operator.
+        """
 
 
 @dataclass(frozen=True)
 class RoundRobinAllocator:
-    """One slot to each node in turn; a topology goes on where the one before it ended.
+    """Assigns one slot to each node in turn; a topology continues where the previous one ended.
 
     >>> RoundRobinAllocator().allocate({"t": {"a": 3, "b": 2}}, 2, {}).counts["t"].tolist()
     [[2, 1], [1, 1]]
     """
 
     def allocate(self, parallelism: Parallelism, nodes: int, weights: Weights) -> NodeSlots:  # noqa: ARG002
-        """The weights do not matter."""
+        """Assign all slots to nodes; the weights do not matter."""
         _check(nodes)
         counts, first = {}, 0
         for topology, operators in parallelism.items():
@@ -72,7 +82,7 @@ class RoundRobinAllocator:
 
 @dataclass(frozen=True)
 class BalancedAllocator:
-    """The heaviest slot first, to the node that has the least to do so far.
+    """Assigns the heaviest slot first, each to the node with the least load so far.
 
     >>> weights = {"t": {"light": 1.0, "heavy": 2.0}}
     >>> BalancedAllocator().allocate({"t": {"light": 2, "heavy": 1}}, 2, weights).counts["t"].tolist()
@@ -80,7 +90,7 @@ class BalancedAllocator:
     """
 
     def allocate(self, parallelism: Parallelism, nodes: int, weights: Weights) -> NodeSlots:
-        """Slots of operators without a weight count as equal and light."""
+        """Assign all slots to nodes; slots without a weight count as 0."""
         _check(nodes)
         counts = {t: np.zeros((len(operators), nodes), dtype=np.int64) for t, operators in parallelism.items()}
         slots = [
@@ -97,11 +107,11 @@ class BalancedAllocator:
         return NodeSlots(nodes, counts)
 
 
-def allocated(config: Config, allocator: Allocator, weights: Weights) -> NodeSlots:
-    """The slots of a configuration on its nodes, where topologies may have nodes of their own.
+def allocate_config(config: Config, allocator: Allocator, weights: Weights) -> NodeSlots:
+    """Assign the slots of a configuration to its nodes; a topology with nodes of its own stays on them.
 
     >>> apart = Config({"t": {"a": 2}, "u": {"b": 1}}, nodes=2, own={"t": 1, "u": 1})
-    >>> {t: c.tolist() for t, c in allocated(apart, RoundRobinAllocator(), {}).counts.items()}
+    >>> {t: c.tolist() for t, c in allocate_config(apart, RoundRobinAllocator(), {}).counts.items()}
     {'t': [[2, 0]], 'u': [[0, 1]]}
     """
     if config.own is None:
@@ -115,6 +125,18 @@ def allocated(config: Config, allocator: Allocator, weights: Weights) -> NodeSlo
     return NodeSlots(config.nodes, counts)
 
 
+def measured_weights(parallelism: Parallelism, slot_cpu: SlotCpu) -> Weights:
+    """Return the mean measured use of the slots of every operator; 0 if it was not measured.
+
+    >>> measured_weights({"t": {"a": 2, "b": 1}}, {("t", "a"): (0.25, 0.75)})
+    {'t': {'a': 0.5, 'b': 0.0}}
+    """
+    return {
+        topology: {name: float(np.mean(slot_cpu.get((topology, name)) or (0.0,))) for name in operators}
+        for topology, operators in parallelism.items()
+    }
+
+
 def _check(nodes: int) -> None:
     if nodes < 1:
-        raise ConfigurationError(f"slots cannot be allocated to {nodes} nodes: at least 1 is needed")
+        raise ConfigurationError(f"cannot assign slots to {nodes} nodes: pass at least 1")

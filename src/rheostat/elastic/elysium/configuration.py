@@ -1,4 +1,4 @@
-"""What ELYSIUM chooses and within what limits: configurations, thresholds, nodes (sections 2 and 5.1)."""
+"""Values of ELYSIUM: configurations, thresholds and node types (sections 2 and 5.1)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from dataclasses import dataclass
 from rheostat.errors import ConfigurationError
 
 Parallelism = Mapping[str, Mapping[str, int]]
-"""Slots by topology and operator."""
+"""Number of slots, by topology and operator."""
+
+NO_LOAD = "no input load has been measured yet"
+"""The reason of decisions that change nothing because they know too little."""
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """From where on a slot or a node is in stress or idle, as shares of a core or a node (section 5.1).
+    """Utilisation above which a slot or a node is in stress, and below which it is idle (section 5.1).
 
     Attributes:
-        core_min: below it a slot is idle.
-        core_max: above it a slot is in stress.
-        cpu_max: above it a node is in stress.
-        cpu_min: below it a node is idle. The paper prints no value and its Algorithm 1 needs none; joint scaling does.
-        memory_max: above it a node's memory is in stress; the paper leaves memory to future work.
-        bandwidth_max: above it a node's network is in stress; the paper leaves it to future work.
+        core_min: share of a core below which a slot is idle.
+        core_max: share of a core above which a slot is in stress.
+        cpu_max: share of a node's CPU above which the node is in stress.
+        cpu_min: share of a node's CPU below which the node is idle; only joint scaling uses it. The paper gives no
+            value.
+        memory_max: share of a node's memory above which it is in stress; future work in the paper.
+        bandwidth_max: share of a node's bandwidth above which it is in stress; future work in the paper.
     """
 
     core_min: float = 0.25
@@ -34,20 +38,20 @@ class Thresholds:
     def __post_init__(self) -> None:
         if not (0 <= self.core_min < self.core_max and 0 <= self.cpu_min < self.cpu_max):
             raise ConfigurationError(
-                f"thresholds must be in order: core {self.core_min} < {self.core_max}, cpu {self.cpu_min} < "
-                f"{self.cpu_max}"
+                f"core_min={self.core_min}, core_max={self.core_max}, cpu_min={self.cpu_min}, cpu_max={self.cpu_max}: "
+                "thresholds must be in order, 0 <= core_min < core_max and 0 <= cpu_min < cpu_max"
             )
 
 
 @dataclass(frozen=True)
 class NodeType:
-    """What every node of the cluster has; the defaults are the paper's machines.
+    """The resources of every node of a cluster. Defaults are the paper's machines.
 
     Attributes:
-        cores: how many.
-        hertz: of one core.
-        memory: bytes, or None where memory is not to be looked at.
-        bandwidth: bytes per second in each direction, or None.
+        cores: number of cores.
+        hertz: cycles per second of one core.
+        memory: bytes; None to ignore memory.
+        bandwidth: bytes per second in each direction; None to ignore bandwidth.
     """
 
     cores: int = 4
@@ -63,12 +67,13 @@ class NodeType:
 
 @dataclass(frozen=True)
 class Config:
-    """A configuration: the parallelism of every operator, and how many nodes there are.
+    """A configuration: the number of slots of every operator, and the number of nodes.
 
     Attributes:
-        parallelism: slots by topology and operator.
-        nodes: how many there are.
-        own: nodes by topology where every topology has nodes of its own; ``nodes`` is then their sum.
+        parallelism: number of slots, by topology and operator.
+        nodes: number of nodes.
+        own: number of nodes by topology, if every topology has nodes of its own; ``nodes`` is then their sum. None if
+            topologies share nodes.
 
     >>> Config({"t": {"a": 2, "b": 1}}, nodes=2).slots
     3
@@ -80,19 +85,19 @@ class Config:
 
     @property
     def slots(self) -> int:
-        """All slots of all topologies."""
+        """Number of slots of all topologies."""
         return sum(sum(operators.values()) for operators in self.parallelism.values())
 
 
 @dataclass(frozen=True)
 class ChosenConfig:
-    """A configuration that was decided on, and why.
+    """The configuration that was chosen, with its reasons.
 
     Attributes:
         config: slots and nodes.
         loads: rows per second that it was chosen for, by topology.
-        feasible: True if nothing is expected to be in stress; if not, it is the best there is within the bounds.
-        reasons: in words and numbers.
+        feasible: True if nothing is expected to be in stress; otherwise it is the best configuration within the bounds.
+        reasons: why, in words and numbers.
     """
 
     config: Config

@@ -1,4 +1,4 @@
-"""The topology as ELYSIUM sees it: operators with bounds on their parallelism, and the streams between them."""
+"""A topology as ELYSIUM sees it: operators with bounds on their slots, and the streams between them (section 2)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class ScalableOperator:
 
     Attributes:
         name: unique in its topology.
-        most: slots at most.
-        least: slots at least.
+        most: maximum number of slots.
+        least: minimum number of slots.
     """
 
     name: str
@@ -27,8 +27,7 @@ class ScalableOperator:
     def __post_init__(self) -> None:
         if not 1 <= self.least <= self.most:
             raise ConfigurationError(
-                f"operator {self.name!r} may have {self.least} to {self.most} slots: the bounds must be in order and "
-                "at least 1"
+                f"operator {self.name!r}: bounds of {self.least} to {self.most} slots must be in order and at least 1"
             )
 
 
@@ -37,9 +36,10 @@ class Dataflow:
     """A directed acyclic graph of operators (section 2).
 
     Attributes:
-        operators: in the order in which slots are allocated.
-        streams: pairs of names, at most one stream for each pair.
-        order: names with every operator behind all that feed it.
+        name: name of the topology.
+        operators: operators, in the order in which an allocator assigns their slots.
+        streams: (upstream, downstream) pairs of operator names, each at most once.
+        order: operator names in topological order, every operator after those that send to it.
 
     >>> words = Dataflow("words", (ScalableOperator("split"), ScalableOperator("count")), (("split", "count"),))
     >>> words.sources, words.order
@@ -54,51 +54,55 @@ class Dataflow:
     def __post_init__(self) -> None:
         names = [operator.name for operator in self.operators]
         if not names or len(set(names)) < len(names) or INPUT in names:
-            raise ConfigurationError(f"topology {self.name!r} needs operators, each with a name of its own: {names}")
+            raise ConfigurationError(f"topology {self.name!r} needs operators with unique, non-empty names: {names}")
         unknown = {name for stream in self.streams for name in stream} - set(names)
         if unknown or len(set(self.streams)) < len(self.streams):
             raise ConfigurationError(
-                f"the streams of topology {self.name!r} must differ and join its operators; unknown: {sorted(unknown)}"
+                f"streams of topology {self.name!r} must be unique and connect its operators; unknown operators: "
+                f"{sorted(unknown)}"
             )
-        before: dict[str, list[str]] = {name: [] for name in names}
+        senders: dict[str, list[str]] = {name: [] for name in names}
         for upstream, downstream in self.streams:
-            before[downstream].append(upstream)
+            senders[downstream].append(upstream)
         try:
-            order = tuple(TopologicalSorter(before).static_order())
+            order = tuple(TopologicalSorter(senders).static_order())
         except CycleError as error:
-            raise ConfigurationError(f"the streams of topology {self.name!r} form a circle: {error.args[1]}") from error
+            raise ConfigurationError(f"streams of topology {self.name!r} form a cycle: {error.args[1]}") from error
         object.__setattr__(self, "order", order)
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Operators that no stream of the topology feeds."""
-        fed = {downstream for _, downstream in self.streams}
-        return tuple(operator.name for operator in self.operators if operator.name not in fed)
+        """Names of the operators that receive no stream of the topology."""
+        receivers = {downstream for _, downstream in self.streams}
+        return tuple(operator.name for operator in self.operators if operator.name not in receivers)
 
     def rates(self, load: float, selectivity: Mapping[Stream, float]) -> dict[str, float]:
-        """Rows per second into every operator, for an input load of the whole topology.
+        """Return the rows per second into every operator.
 
-        Several sources share the load equally unless ``selectivity`` has their shares, under ``(INPUT, source)``.
+        Args:
+            load: rows per second into the topology.
+            selectivity: rows sent per row received, by stream. Under ``(INPUT, source)`` the share of the load that a
+                source receives; by default, all sources receive equal parts.
 
         >>> chain = Dataflow("t", (ScalableOperator("a"), ScalableOperator("b")), (("a", "b"),))
         >>> chain.rates(10.0, {("a", "b"): 2.5})
         {'a': 10.0, 'b': 25.0}
         """
         sources = self.sources
-        found = dict.fromkeys(self.order, 0.0)
+        rates = dict.fromkeys(self.order, 0.0)
         for source in sources:
-            found[source] = load * selectivity.get((INPUT, source), 1 / len(sources))
+            rates[source] = load * selectivity.get((INPUT, source), 1 / len(sources))
         for name in self.order:
             for upstream, downstream in self.streams:
                 if upstream == name:
-                    found[downstream] += found[name] * self._selectivity(selectivity, upstream, downstream)
-        return found
+                    rates[downstream] += rates[name] * self._selectivity(selectivity, upstream, downstream)
+        return rates
 
-    def _selectivity(self, known: Mapping[Stream, float], upstream: str, downstream: str) -> float:
+    def _selectivity(self, selectivity: Mapping[Stream, float], upstream: str, downstream: str) -> float:
         try:
-            return known[upstream, downstream]
+            return selectivity[upstream, downstream]
         except KeyError as error:
             raise ConfigurationError(
-                f"the selectivity of the stream from {upstream!r} to {downstream!r} of topology {self.name!r} is not "
-                "known: record its traffic first"
+                f"no selectivity of the stream from {upstream!r} to {downstream!r} of topology {self.name!r}: learn it "
+                "from recorded traffic"
             ) from error

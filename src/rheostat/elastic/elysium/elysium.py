@@ -1,7 +1,8 @@
-"""ELYSIUM as a policy: operators and nodes scaled independently of each other (section 3.2).
+"""The ELYSIUM policy, which scales operators and nodes independently of each other (section 3.2).
 
-Reactive, it takes the input load of the last minute. Proactive, it takes the highest that is forecast for the horizon.
-Everything else is the same. ``OnlyOperators`` and ``OnlyNodes`` scale one of the two dimensions (the paper's Fig. 9).
+A reactive policy chooses a configuration for the input load of the last minute, a proactive one for the highest load
+forecast within the horizon. Everything else is the same. ``OnlyOperators`` and ``OnlyNodes`` scale only one of the two
+(the paper's Fig. 9).
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from rheostat.elastic.elysium.allocator import allocated
+from rheostat.elastic.elysium.allocator import allocate_config
 from rheostat.elastic.elysium.config_search import (
     Bounds,
     Current,
     compute_config,
-    judged,
+    evaluate_config,
+    expected_weights,
     node_stage,
+    nodes_text,
     operator_stage,
-    weights_of,
 )
-from rheostat.elastic.elysium.configuration import ChosenConfig
+from rheostat.elastic.elysium.configuration import ChosenConfig, Parallelism
 from rheostat.elastic.elysium.estimator import Estimator
 from rheostat.elastic.elysium.forecasts.series import Series
 from rheostat.elastic.elysium.load_history import LoadHistory
@@ -33,26 +35,28 @@ from rheostat.elastic.model.policy import Pause, Waits
 from rheostat.errors import ConfigurationError
 
 AT_ONCE = Waits(limit=600.0, rest=0.0, calm=0.0)
-"""ELYSIUM assesses every minute, and a reconfiguration takes a part of that: there is nothing to rest for."""
+"""No rest between changes: ELYSIUM decides once a minute, and a reconfiguration takes less than that."""
 
 
 @dataclass(frozen=True, eq=False)
 class Elysium:
-    """Symbiotic scaling: every operator gets the slots it needs, all of them get the nodes they need.
+    """Symbiotic scaling: chooses the slots that every operator needs, then the nodes that all slots together need.
 
-    Driven by the testbed of ``papers/elysium``; it needs profiles of operators, and is not connected to Spark yet.
-    Operators are named ``topology/operator``, and every observation has the input load of its topologies.
+    It runs in the testbed of ``papers/elysium``; it needs learned profiles and is not connected to Spark yet. Operators
+    are named ``topology/operator``, and observations must include the input load of every topology.
 
     Attributes:
-        estimator: what configurations would use, by learned profiles.
-        bounds: how a configuration is looked for.
-        proactive: by the forecast in the profiles, not by the last minute.
-        patience: the load counts as lower only after so many further minutes of it (0 in the paper): fewer
-            reconfigurations for a little more of the time with more nodes than needed.
-        catch_up: seconds within which a backlog should be worked off: it counts as load, and while there is one nothing
-            is scaled in. The paper looks at no queue, which is ``inf`` here.
-        grace: seconds of input that may wait without being a backlog, as it always does after a restart.
-        past: input load by topology before the first observation, which a forecast looks back at.
+        estimator: estimates the resources that a configuration uses, from learned profiles.
+        bounds: limits and options of the search for a configuration.
+        proactive: True to use the forecast of the profiles instead of the load of the last minute.
+        patience: number of further minutes for which the load must stay lower before anything is scaled in; 0 in the
+            paper. More patience saves reconfigurations but uses more nodes than needed for a little longer.
+        catch_up: seconds within which a backlog should be processed. A backlog counts as additional load, and a
+            topology that has one is not scaled in. ``inf`` ignores backlogs, as the paper does.
+        grace: seconds of input that may wait before they count as a backlog; rows always wait after a restart.
+        past: input loads before the first observation, by topology; forecasts use them.
+        name: the policy's name in reports.
+        waits: time limits and rests of its changes.
     """
 
     estimator: Estimator
@@ -73,7 +77,7 @@ class Elysium:
         if not (self.catch_up > 0 and self.patience >= 0 and self.grace >= 0):
             raise ConfigurationError(
                 f"catch_up={self.catch_up}, patience={self.patience}, grace={self.grace}: catch_up must be above 0 "
-                "(inf to look at no queue), the others at least 0"
+                "(inf to ignore backlogs), patience and grace must be at least 0"
             )
 
     @classmethod
@@ -84,57 +88,61 @@ class Elysium:
         proactive: bool = False,
         past: Mapping[str, Series] | None = None,
     ) -> Elysium:
-        """As the paper has it: it looks at no queue, and follows the load of the last minute at once."""
+        """Return the policy as published: it ignores backlogs and reacts to a lower load without patience."""
         return cls(estimator, bounds or Bounds(), proactive, patience=0, catch_up=np.inf, grace=0.0, past=past or {})
 
     def begin(self, plan: Plan) -> LoadHistory:
-        """Only the past is known."""
-        check_plan(plan, {name: known.dataflow for name, known in self.estimator.topologies.items()})
+        """Return a history that contains only the past loads."""
+        check_plan(plan, {name: profiles.dataflow for name, profiles in self.estimator.topologies.items()})
         return LoadHistory(dict(self.past))
 
     def learn(self, history: LoadHistory, observation: Observation) -> LoadHistory:
-        """The loads with one more value, and what slots and nodes used."""
+        """Return the history with one more load per topology, and the CPU use of the last interval."""
         return history.after(observation)
 
     def decide(self, history: LoadHistory, plan: Plan) -> Proposal:
-        """Algorithm 1, for the load to expect; topologies that nothing is known of yet keep what they have."""
+        """Choose slots and nodes for the expected loads (Algorithm 1); a topology without a load keeps its own."""
         now = self.current(history, plan)
-        loads = of_plan(self.loads(history), now)
+        loads = running_loads(self.loads(history), now)
         if not loads:
             return NOT_MEASURED
         chosen = compute_config(self.estimator, loads, self.bounds, now)
-        return proposed(self.estimator, chosen, plan, now, self.bounds)
+        return propose(self.estimator, chosen, plan, now, self.bounds)
 
     def current(self, history: LoadHistory, plan: Plan) -> Current:
-        """What runs now, and what has a backlog."""
-        behind = (topology for topology in history.latest() if self._backlog(topology, history) > 0)
-        known = frozenset(behind) if np.isfinite(self.catch_up) else frozenset[str]()
-        return Current(config_of(plan, self.bounds.apart), history.slot_cpu, known)
+        """Return the current configuration and the topologies that have a backlog."""
+        behind = frozenset[str]()
+        if np.isfinite(self.catch_up):
+            behind = frozenset(topology for topology in history.latest() if self._backlog(topology, history) > 0)
+        return Current(config_of(plan, self.bounds.apart), history.slot_cpu, behind)
 
     def loads(self, history: LoadHistory) -> dict[str, float]:
-        """The load to expect, by topology; one of which none was measured is left out."""
+        """Return the expected rows per second of every topology for which a load was measured."""
         return {topology: self._load(topology, history) for topology in history.latest()}
 
     def _load(self, topology: str, history: LoadHistory) -> float:
-        series, queue = history.loads[topology], self._backlog(topology, history) / self.catch_up
+        """Return the expected rows per second, with those needed to catch up."""
+        series, catching_up = history.loads[topology], self._backlog(topology, history) / self.catch_up
         if self.proactive:
-            return max(self.estimator.predicted_load(topology, series), 0.0) + queue
-        return float(np.max(series.values[-(self.patience + 1) :])) + queue
+            return max(self.estimator.predicted_load(topology, series), 0.0) + catching_up
+        return float(np.max(series.values[-(self.patience + 1) :])) + catching_up
 
     def _backlog(self, topology: str, history: LoadHistory) -> float:
-        """Rows that wait beyond those of the grace."""
+        """Return the number of waiting rows beyond the grace."""
         newest = float(history.loads[topology].values[-1])
         return max(history.waiting.get(topology, 0.0) - self.grace * newest, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class OnlyOperators:
-    """Scales operators and leaves the number of nodes alone (the paper's Fig. 9 and Fig. 10a).
+    """Scales operators and keeps the number of nodes (the paper's Fig. 9 and Fig. 10a).
 
-    Driven by the testbed of ``papers/elysium``; it is not connected to Spark yet.
+    It runs in the testbed of ``papers/elysium``; it is not connected to Spark yet.
 
     Attributes:
-        inner: whose first stage decides.
+        inner: the policy whose estimator, bounds and expected loads it uses.
+        name: the policy's name in reports.
+        waits: time limits and rests of its changes.
     """
 
     inner: Elysium
@@ -146,36 +154,38 @@ class OnlyOperators:
     ahead: ClassVar[bool] = False
 
     def begin(self, plan: Plan) -> LoadHistory:
-        """Only the past is known."""
+        """Return a history that contains only the past loads."""
         return self.inner.begin(plan)
 
     def learn(self, history: LoadHistory, observation: Observation) -> LoadHistory:
-        """The loads with one more value, and what slots and nodes used."""
+        """Return the history with one more load per topology, and the CPU use of the last interval."""
         return self.inner.learn(history, observation)
 
     def decide(self, history: LoadHistory, plan: Plan) -> Proposal:
-        """The first stage of Algorithm 1 alone, on the nodes that are there; feasible if they are enough."""
+        """Run only the first stage of Algorithm 1; feasible if the current number of nodes is enough."""
         estimator, bounds = self.inner.estimator, self.inner.bounds
         now = self.inner.current(history, plan)
-        loads = of_plan(self.inner.loads(history), now)
+        loads = running_loads(self.inner.loads(history), now)
         if not loads:
             return NOT_MEASURED
-        found = operator_stage(estimator, loads, bounds.thresholds, now)
-        fit = judged(estimator, found.config, loads, bounds, now)
-        reason = f"{now.config.nodes} nodes stay: the busiest uses {fit.worst:.0%} of what it may"
-        chosen = ChosenConfig(found.config, loads, found.feasible and fit.feasible, (*found.reasons, reason))
-        return proposed(estimator, chosen, plan, now, bounds)
+        stage = operator_stage(estimator, loads, bounds.thresholds, now)
+        fit = evaluate_config(estimator, stage.config, loads, bounds, now)
+        reason = f"keeps {nodes_text(fit)}"
+        chosen = ChosenConfig(stage.config, loads, stage.feasible and fit.feasible, (*stage.reasons, reason))
+        return propose(estimator, chosen, plan, now, bounds)
 
 
 @dataclass(frozen=True, eq=False)
 class OnlyNodes:
-    """Scales nodes for a parallelism that stays as it is (the paper's Fig. 9).
+    """Scales nodes and keeps the number of slots of every operator (the paper's Fig. 9).
 
-    Driven by the testbed of ``papers/elysium``; it is not connected to Spark yet.
+    It runs in the testbed of ``papers/elysium``; it is not connected to Spark yet.
 
     Attributes:
-        estimator: what configurations would use, by learned profiles.
-        bounds: how a configuration is looked for.
+        estimator: estimates the resources that a configuration uses, from learned profiles.
+        bounds: limits and options of the search for a configuration.
+        name: the policy's name in reports.
+        waits: time limits and rests of its changes.
     """
 
     estimator: Estimator
@@ -188,38 +198,49 @@ class OnlyNodes:
     ahead: ClassVar[bool] = False
 
     def begin(self, plan: Plan) -> LoadHistory:
-        """Nothing known."""
-        check_plan(plan, {name: known.dataflow for name, known in self.estimator.topologies.items()})
+        """Return an empty history."""
+        check_plan(plan, {name: profiles.dataflow for name, profiles in self.estimator.topologies.items()})
         return LoadHistory()
 
     def learn(self, history: LoadHistory, observation: Observation) -> LoadHistory:
-        """The loads with one more value, and what slots and nodes used."""
+        """Return the history with one more load per topology, and the CPU use of the last interval."""
         return history.after(observation)
 
     def decide(self, history: LoadHistory, plan: Plan) -> Proposal:
-        """The second stage of Algorithm 1 alone; infeasible if a slot is in stress."""
+        """Run only the second stage of Algorithm 1; infeasible if a slot is in stress."""
         now = Current(config_of(plan, self.bounds.apart), history.slot_cpu)
-        loads, parallelism = of_plan(history.latest(), now), now.config.parallelism
+        loads = running_loads(history.latest(), now)
         if not loads:
             return NOT_MEASURED
-        found = node_stage(self.estimator, parallelism, loads, self.bounds, now)
-        known = {topology: parallelism[topology] for topology in loads}
+        parallelism = in_dataflow_order(now.config.parallelism, self.estimator)
+        stage = node_stage(self.estimator, parallelism, loads, self.bounds, now)
+        with_load = {topology: parallelism[topology] for topology in loads}
         stressed = [
-            f"{topology}: {name} stays in stress with the slots it has"
-            for topology, slots in self.estimator.slot_cpus(known, loads).items()
+            f"{topology}: {name} stays in stress with its current slots"
+            for topology, slots in self.estimator.slot_cpus(with_load, loads).items()
             for name, used in slots.items()
             if used > self.bounds.thresholds.core_max
         ]
-        chosen = ChosenConfig(found.config, loads, found.feasible and not stressed, (*stressed, *found.reasons))
-        return proposed(self.estimator, chosen, plan, now, self.bounds)
+        chosen = ChosenConfig(stage.config, loads, stage.feasible and not stressed, (*stressed, *stage.reasons))
+        return propose(self.estimator, chosen, plan, now, self.bounds)
 
 
-def of_plan(loads: Mapping[str, float], now: Current) -> dict[str, float]:
-    """The loads of the topologies that run."""
+def running_loads(loads: Mapping[str, float], now: Current) -> dict[str, float]:
+    """Return the loads of the topologies that run now."""
     return {topology: load for topology, load in loads.items() if topology in now.config.parallelism}
 
 
-def proposed(estimator: Estimator, chosen: ChosenConfig, plan: Plan, now: Current, bounds: Bounds) -> Proposal:
-    """A chosen configuration as a proposal, with slots on nodes as the allocator has them."""
-    weights = weights_of(estimator, chosen.config.parallelism, chosen.loads, now)
-    return proposal_of(chosen, plan, allocated(chosen.config, bounds.allocator, weights))
+def in_dataflow_order(parallelism: Parallelism, estimator: Estimator) -> Parallelism:
+    """Return the slots of operators in the order of their dataflows, as the estimator expects them."""
+    return {
+        topology: {
+            operator.name: slots[operator.name] for operator in estimator.topologies[topology].dataflow.operators
+        }
+        for topology, slots in parallelism.items()
+    }
+
+
+def propose(estimator: Estimator, chosen: ChosenConfig, plan: Plan, now: Current, bounds: Bounds) -> Proposal:
+    """Return the proposal for a chosen configuration, with its slots assigned to nodes by the allocator."""
+    weights = expected_weights(estimator, chosen.config.parallelism, chosen.loads, now)
+    return proposal_of(chosen, plan, allocate_config(chosen.config, bounds.allocator, weights))

@@ -1,8 +1,8 @@
-"""What a configuration would use, if the input load were so and so (ELYSIUM section 3.2, Fig. 4).
+"""Estimates the resources that a configuration uses at a given input load (ELYSIUM section 3.2, Fig. 4).
 
-The paper's four methods under names of this project: ``input_rates`` (getOperatorInputRate), ``slot_cpu``
-(getOperatorInstanceCpuUsage), ``node_cpus`` (getCpuUsages) and ``predicted_load`` (predictInputLoad). Memory and
-bandwidth, the paper's future work, are estimated beside CPU where profiles for them are given.
+It has the paper's four methods: ``input_rates`` (getOperatorInputRate), ``slot_cpu`` (getOperatorInstanceCpuUsage),
+``node_cpus`` (getCpuUsages) and ``predicted_load`` (predictInputLoad). Memory and bandwidth, future work in the paper,
+are estimated too if there are profiles for them.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ Loads = Mapping[str, float]
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
-    """What was learned about one topology: the paper's application description parameters.
+    """The learned profiles of one topology: the paper's application description parameters.
 
     Attributes:
         dataflow: operators and streams.
         selectivity: rows sent per row received, by stream.
         cpu: cycles per second of one slot as a function of its input rate, by operator.
-        memory: bytes of one slot, the same way.
-        row_bytes: bytes per row, by stream; ``(INPUT, source)`` for the rows that come from outside.
-        forecast: the learned input load, for proactive scaling.
+        memory: bytes of one slot as a function of its input rate, by operator.
+        row_bytes: bytes per row, by stream; ``(INPUT, source)`` for rows from outside the topology.
+        forecast: fitted forecast of the input load; None without proactive scaling.
     """
 
     dataflow: Dataflow
@@ -49,25 +49,25 @@ class Profiles:
         missing = [o.name for o in self.dataflow.operators if o.name not in self.cpu]
         if missing:
             raise ConfigurationError(
-                f"topology {self.dataflow.name!r} has no CPU profile for {missing}: record it first"
+                f"topology {self.dataflow.name!r} has no CPU profile for {missing}: learn one from recorded metrics"
             )
         streams = {*self.dataflow.streams, *((INPUT, source) for source in self.dataflow.sources)}
         unknown = sorted({*self.selectivity, *self.row_bytes} - streams)
         if unknown:
             raise ConfigurationError(
-                f"topology {self.dataflow.name!r} has no streams {unknown}, for which there is a selectivity or a size "
-                f"of rows; it has {sorted(streams)}"
+                f"topology {self.dataflow.name!r} has no streams {unknown}, which are in selectivity or row_bytes; its "
+                f"streams are {sorted(streams)}"
             )
 
 
 @dataclass(frozen=True, eq=False)
 class Estimator:
-    """Estimates for all topologies that share a cluster.
+    """Estimates resource use of all topologies that share a cluster.
 
     Attributes:
-        topologies: what was learned, by topology.
-        overhead: cycles per second of a node as a function of what its slots use together.
-        node: what every node has.
+        topologies: learned profiles, by topology.
+        overhead: cycles per second of a node as a function of the cycles per second of its slots together.
+        node: the resources of every node.
     """
 
     topologies: Mapping[str, Profiles]
@@ -75,43 +75,45 @@ class Estimator:
     node: NodeType = field(default_factory=NodeType)
 
     def input_rates(self, topology: str, load: float) -> dict[str, float]:
-        """Rows per second into every operator of a topology with that input load."""
-        known = self._of(topology)
-        return known.dataflow.rates(load, known.selectivity)
+        """Return the rows per second into every operator, at an input load of the topology."""
+        profiles = self._profiles(topology)
+        return profiles.dataflow.rates(load, profiles.selectivity)
 
     def slot_cpu(self, topology: str, operator: str, rates: Floats) -> Floats:
-        """Share of a core that one slot uses, for every given input rate of the slot."""
-        return self._of(topology).cpu[operator](rates) / self.node.hertz
+        """Return the share of a core that one slot uses, for each input rate of the slot."""
+        return self._profiles(topology).cpu[operator](rates) / self.node.hertz
 
     def slot_cpus(self, parallelism: Parallelism, loads: Loads) -> dict[str, dict[str, float]]:
-        """Share of a core that each slot of every operator uses, when it has an equal part of the operator's rate."""
-        return {
-            topology: {
+        """Return the share of a core that one slot of every operator uses if slots share the rows equally."""
+        used = {}
+        for topology, operators in parallelism.items():
+            rates = self.input_rates(topology, loads[topology])
+            used[topology] = {
                 name: float(self.slot_cpu(topology, name, np.array([rates[name] / slots]))[0])
                 for name, slots in operators.items()
             }
-            for topology, operators in parallelism.items()
-            for rates in (self.input_rates(topology, loads[topology]),)
-        }
+        return used
 
     def node_cpus(self, allocation: NodeSlots, slot_cpus: Weights) -> Floats:
-        """Share of its CPU that every node uses: that of its slots, and the overhead that the profile knows."""
+        """Return the share of its CPU that every node uses, with the overhead that the node profile adds."""
         used = np.zeros(allocation.nodes)
         for topology, counts in allocation.counts.items():
             used += np.array(list(slot_cpus[topology].values())) @ counts
         return self.overhead(used * self.node.hertz) / self.node.capacity
 
     def predicted_load(self, topology: str, history: Series) -> float:
-        """The highest input load that is expected within the horizon."""
-        forecast = self._of(topology).forecast
+        """Return the highest input load that is forecast within the horizon."""
+        forecast = self._profiles(topology).forecast
         if forecast is None:
-            raise ConfigurationError(f"topology {topology!r} has no profile of its input load: fit a forecaster first")
+            raise ConfigurationError(
+                f"topology {topology!r} has no forecast of its input load: fit a forecaster and pass it to its Profiles"
+            )
         return float(forecast.peaks(history, np.array([len(history)]))[0])
 
     def node_memory(self, allocation: NodeSlots, loads: Loads) -> Floats | None:
-        """Share of its memory that every node uses; None where it is not known.
+        """Return the share of its memory that every node uses; None if the memory of nodes is not given.
 
-        Topologies without a load count as nothing.
+        The allocation must have operators in the order of their dataflow. Topologies without a load count as 0.
         """
         if self.node.memory is None:
             return None
@@ -119,19 +121,24 @@ class Estimator:
         for topology, counts in allocation.counts.items():
             if topology not in loads:
                 continue
-            known, rates = self._of(topology), self.input_rates(topology, loads[topology])
-            for operator, on_node in zip(known.dataflow.operators, counts, strict=True):
-                profile = known.memory.get(operator.name)
+            profiles, rates = self._profiles(topology), self.input_rates(topology, loads[topology])
+            for operator, on_node in zip(profiles.dataflow.operators, counts, strict=True):
+                profile = profiles.memory.get(operator.name)
                 if profile is not None:
                     used += on_node * float(profile(np.array([rates[operator.name] / on_node.sum()]))[0])
         return used / self.node.memory
 
     def node_bandwidth(self, allocation: NodeSlots, loads: Loads) -> Floats | None:
-        """Share of its bandwidth that every node uses in the busier direction; None where it is not known.
+        """Return the share of its bandwidth that every node uses in the busier direction.
 
-        Slots are fed evenly, so of a stream from A to B a node sends its share of A's rows to all slots of B, of which
-        those on the node itself cost no bandwidth. Rows from outside are received by the nodes with slots of their
-        source and sent by none. Topologies without a load count as nothing.
+        The slots of an operator share its rows equally. So of a stream from A to B, a node sends the rows of its slots
+        of A to all slots of B; rows to slots on the same node need no bandwidth. Rows from outside are received by the
+        nodes that run their source, and sent by none.
+
+        The allocation must have operators in the order of their dataflow. Topologies without a load count as 0.
+
+        Returns:
+            A share per node; None if the bandwidth of nodes is not given.
         """
         if self.node.bandwidth is None:
             return None
@@ -139,28 +146,28 @@ class Estimator:
         for topology, counts in allocation.counts.items():
             if topology not in loads:
                 continue
-            known, rates = self._of(topology), self.input_rates(topology, loads[topology])
-            share = {o.name: row for o, row in zip(known.dataflow.operators, _shares(counts), strict=True)}
-            for stream, size in known.row_bytes.items():
+            profiles, rates = self._profiles(topology), self.input_rates(topology, loads[topology])
+            share = {o.name: row for o, row in zip(profiles.dataflow.operators, _node_shares(counts), strict=True)}
+            for stream, size in profiles.row_bytes.items():
                 upstream, downstream = stream
                 if upstream == INPUT:
                     received += rates[downstream] * size * share[downstream]
                     continue
-                total = rates[upstream] * known.selectivity[stream] * size
+                total = rates[upstream] * profiles.selectivity[stream] * size
                 sent += total * share[upstream] * (1 - share[downstream])
                 received += total * share[downstream] * (1 - share[upstream])
         return np.maximum(sent, received) / self.node.bandwidth
 
-    def _of(self, topology: str) -> Profiles:
+    def _profiles(self, topology: str) -> Profiles:
         try:
             return self.topologies[topology]
         except KeyError as error:
             raise ConfigurationError(
-                f"topology {topology!r} has no profiles; there are some for {sorted(self.topologies)}"
+                f"topology {topology!r} has no profiles; there are profiles for {sorted(self.topologies)}"
             ) from error
 
 
-def _shares(counts: Ints) -> Floats:
-    """The part of every operator's slots that is on each node."""
-    found: Floats = counts / counts.sum(axis=1, keepdims=True)
-    return found
+def _node_shares(counts: Ints) -> Floats:
+    """Return the share of every operator's slots that is on each node."""
+    shares: Floats = counts / counts.sum(axis=1, keepdims=True)
+    return shares

@@ -1,4 +1,4 @@
-"""What ELYSIUM remembers: the input load of every past interval, and what slots and nodes used in the last one."""
+"""What ELYSIUM remembers: the input load of every past interval, and the CPU use of the last one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rheostat.elastic.elysium.allocator import SlotCpu
 from rheostat.elastic.elysium.forecasts.series import Series
 from rheostat.elastic.elysium.plans import parts_of
 from rheostat.elastic.model.observation import Observation
@@ -14,13 +15,13 @@ from rheostat.elastic.model.observation import Observation
 
 @dataclass(frozen=True, eq=False)
 class LoadHistory:
-    """What is known at an assessment. One observation covers one interval, a minute in the paper.
+    """The history of loads. One observation covers one interval, a minute in the paper.
 
     Attributes:
         loads: rows per second that arrived in every past interval, by topology; the last value is the newest.
         slot_cpu: share of a core that each slot used in the last interval, by topology and operator.
         node_cpu: share of its CPU that each node used in the last interval.
-        waiting: rows that have arrived and are not through, by topology.
+        waiting: rows that have arrived and are not processed yet, by topology.
 
     >>> from rheostat.elastic.model.observation import TopologyObservation
     >>> words = {"words": TopologyObservation(load=120.0, waiting=7.0)}
@@ -30,19 +31,19 @@ class LoadHistory:
     """
 
     loads: Mapping[str, Series] = field(default_factory=dict)
-    slot_cpu: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+    slot_cpu: SlotCpu = field(default_factory=dict)
     node_cpu: tuple[float, ...] = ()
     waiting: Mapping[str, float] = field(default_factory=dict)
 
     def after(self, seen: Observation) -> LoadHistory:
-        """After one more interval; a load that was not measured counts as the one before it."""
+        """Return the history after one more interval; a load that was not measured counts as the previous one."""
         loads = dict(self.loads)
         for topology, input_ in seen.topologies.items():
-            known = loads.get(topology, Series(np.zeros(0), seen.time - seen.seconds, max(seen.seconds, 1e-9)))
+            series = loads.get(topology, Series(np.zeros(0), seen.time - seen.seconds, max(seen.seconds, 1e-9)))
             if 0 <= input_.load < np.inf:
-                loads[topology] = Series(np.append(known.values, input_.load), known.start, known.step)
-            elif len(known):
-                loads[topology] = Series(np.append(known.values, known.values[-1]), known.start, known.step)
+                loads[topology] = Series(np.append(series.values, input_.load), series.start, series.step)
+            elif len(series):
+                loads[topology] = Series(np.append(series.values, series.values[-1]), series.start, series.step)
         return LoadHistory(
             loads,
             {parts_of(name): tuple(part.cpu.tolist()) for name, part in seen.operators.items() if len(part.cpu)},
@@ -51,5 +52,5 @@ class LoadHistory:
         )
 
     def latest(self) -> dict[str, float]:
-        """The input load of the last interval, of the topologies of which one was measured."""
+        """Return the last input load of every topology for which one was measured."""
         return {topology: float(series.values[-1]) for topology, series in self.loads.items() if len(series)}

@@ -1,8 +1,8 @@
-"""ELYSIUM's configurations as plans, and plans as configurations.
+"""Converts ELYSIUM's configurations to plans and back.
 
-ELYSIUM scales several topologies in one cluster. In a plan and in observations the operators of all of them stand side
-by side under the name ``topology/operator``. ELYSIUM counts slots and nodes only, so a configuration becomes a plan in
-which the shards of an operator are spread evenly over its slots, and the allocator says which slot is on which node.
+ELYSIUM scales several topologies in one cluster. Plans and observations contain the operators of all of them, named
+``topology/operator``. A configuration has only numbers of slots and nodes, so its plan spreads the shards of an
+operator evenly over its slots, and an allocator assigns the slots to nodes.
 """
 
 from __future__ import annotations
@@ -11,58 +11,60 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rheostat.elastic.elysium.allocator import NodeSlots, RoundRobinAllocator, Weights, allocated
-from rheostat.elastic.elysium.configuration import ChosenConfig, Config
+from rheostat.elastic.elysium.allocator import NodeSlots, RoundRobinAllocator, allocate_config
+from rheostat.elastic.elysium.configuration import NO_LOAD, ChosenConfig, Config
 from rheostat.elastic.elysium.dataflow import Dataflow
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Proposal, Revision
 from rheostat.errors import ConfigurationError
 
-_JOINT = "/"
+_SEPARATOR = "/"
+"""Between the topology and the operator in the name of an operator."""
 
-NOT_MEASURED = Proposal(reasons=("no input load has been measured yet",))
-"""What is proposed before anything is known."""
+NOT_MEASURED = Proposal(reasons=(NO_LOAD,))
+"""The proposal before any input load was measured: change nothing."""
 
 
 def full_name(topology: str, operator: str) -> str:
-    """The name of an operator in plans and observations.
+    """Return the name of an operator in plans and observations.
 
     >>> full_name("words", "count")
     'words/count'
     """
-    return f"{topology}{_JOINT}{operator}"
+    return f"{topology}{_SEPARATOR}{operator}"
 
 
 def parts_of(name: str) -> tuple[str, str]:
-    """The topology and the operator that a name stands for.
+    """Split the name of an operator in plans into topology and operator.
 
     >>> parts_of("words/count")
     ('words', 'count')
     """
-    topology, joint, operator = name.partition(_JOINT)
-    if not joint:
-        raise ConfigurationError(f"operator {name!r}: ELYSIUM needs names of the form topology{_JOINT}operator")
+    topology, separator, operator = name.partition(_SEPARATOR)
+    if not separator:
+        raise ConfigurationError(f"operator {name!r}: ELYSIUM needs names of the form topology{_SEPARATOR}operator")
     return topology, operator
 
 
 def check_plan(plan: Plan, dataflows: Mapping[str, Dataflow]) -> None:
-    """Refuse a plan whose operators are not those of the topologies."""
-    wanted = {full_name(t, o.name) for t, flow in dataflows.items() for o in flow.operators}
-    there = {parts_of(name)[0] for name in plan.operators}
-    missing = {name for name in wanted if parts_of(name)[0] in there} - set(plan.operators)
-    unknown = set(plan.operators) - wanted
+    """Raise an error unless the plan has exactly the operators of the dataflows of its topologies."""
+    expected = {full_name(t, o.name) for t, flow in dataflows.items() for o in flow.operators}
+    topologies = {parts_of(name)[0] for name in plan.operators}
+    missing = {name for name in expected if parts_of(name)[0] in topologies} - set(plan.operators)
+    unknown = set(plan.operators) - expected
     if missing or unknown:
         raise ConfigurationError(
-            f"the plan lacks operators {sorted(missing)} and has {sorted(unknown)}, of which ELYSIUM has no dataflow"
+            f"plan and dataflows do not match: the plan lacks {sorted(missing)}, the dataflows lack {sorted(unknown)}; "
+            "pass ELYSIUM a dataflow with exactly the operators of each topology of the plan"
         )
 
 
 def plan_of(config: Config, dataflows: Mapping[str, Dataflow], where: NodeSlots | None = None) -> Plan:
-    """The plan of a configuration to begin with: one shard for every slot that an operator may ever have.
+    """Return a first plan for a configuration, with as many shards per operator as it can ever have slots.
 
     Args:
         config: slots and nodes.
-        dataflows: by topology.
-        where: how many slots are on which node; dealt out in turn if not given.
+        dataflows: operators and streams, by topology.
+        where: number of slots of every operator on every node; round robin if None.
 
     >>> from rheostat.elastic.elysium.dataflow import ScalableOperator
     >>> words = Dataflow("t", (ScalableOperator("split"), ScalableOperator("count")), (("split", "count"),))
@@ -70,7 +72,7 @@ def plan_of(config: Config, dataflows: Mapping[str, Dataflow], where: NodeSlots 
     >>> {name: part.nodes.tolist() for name, part in plan.operators.items()}
     {'t/split': [0, 1], 't/count': [0]}
     """
-    where = where or allocated(config, RoundRobinAllocator(), {})
+    where = where or allocate_config(config, RoundRobinAllocator(), {})
     most = {(t, o.name): o.most for t, flow in dataflows.items() for o in flow.operators}
     operators = {}
     for topology, parallelism in config.parallelism.items():
@@ -81,11 +83,11 @@ def plan_of(config: Config, dataflows: Mapping[str, Dataflow], where: NodeSlots 
 
 
 def config_of(plan: Plan, apart: bool) -> Config:
-    """The configuration of a plan.
+    """Return the configuration of a plan.
 
     Args:
-        plan: whose operators are named ``topology/operator``.
-        apart: topologies have nodes of their own, if the plan keeps them on different nodes.
+        plan: a plan whose operators are named ``topology/operator``.
+        apart: True to find the nodes of each topology, if the plan keeps topologies on different nodes.
 
     >>> slots = OperatorPlan(np.array([0, 1, 1, 1]), np.array([0, 1]))
     >>> config_of(Plan({"t/a": slots, "u/b": OperatorPlan(slots.routing, slots.nodes + 2)}, 5), apart=True)
@@ -99,26 +101,32 @@ def config_of(plan: Plan, apart: bool) -> Config:
         where = part.nodes[part.used]
         first[topology] = min(first.get(topology, plan.nodes), int(where.min(initial=plan.nodes)))
         last[topology] = max(last.get(topology, -1), int(where.max(initial=-1)))
-    own = _own(first, last, plan.nodes) if apart and len(parallelism) > 1 else None
+    own = _own_nodes(first, last, plan.nodes) if apart and len(parallelism) > 1 else None
     return Config(parallelism, plan.nodes, own)
 
 
-def _own(first: Mapping[str, int], last: Mapping[str, int], nodes: int) -> dict[str, int] | None:
-    """Nodes by topology, if each has a range of its own that begins with its first slot; None if some are shared."""
+def _own_nodes(first: Mapping[str, int], last: Mapping[str, int], nodes: int) -> dict[str, int] | None:
+    """Return the number of nodes of each topology; None if topologies share nodes.
+
+    Args:
+        first: first node with a slot, by topology; the topology's range of nodes begins there.
+        last: last node with a slot, by topology.
+        nodes: number of nodes of the plan.
+    """
     names = list(first)
     begins = [first[name] for name in names] + [nodes]
-    if begins[0] != 0 or any(last[name] >= after for name, after in zip(names, begins[1:], strict=True)):
+    if begins[0] != 0 or any(last[name] >= end for name, end in zip(names, begins[1:], strict=True)):
         return None
     return {name: int(count) for name, count in zip(names, np.diff(begins), strict=True)}
 
 
 def proposal_of(chosen: ChosenConfig, plan: Plan, where: NodeSlots) -> Proposal:
-    """What has to change for a chosen configuration; slots and nodes belong together.
+    """Return the changes that turn a plan into a chosen configuration, to be applied together.
 
     Args:
-        chosen: by ELYSIUM, for the operators of the plan.
-        plan: in force.
-        where: how many slots are on which node.
+        chosen: the configuration, for the operators of the plan.
+        plan: the plan in force.
+        where: number of slots of every operator on every node.
     """
     revisions = []
     for topology, parallelism in chosen.config.parallelism.items():
@@ -133,14 +141,7 @@ def proposal_of(chosen: ChosenConfig, plan: Plan, where: NodeSlots) -> Proposal:
     return Proposal(tuple(revisions), nodes, chosen.reasons, together=True, feasible=chosen.feasible)
 
 
-def measured_weights(config: Config, slot_cpu: Mapping[tuple[str, str], tuple[float, ...]]) -> Weights:
-    """What one slot of every operator used on average; 0 where it was not measured."""
-    return {
-        topology: {name: float(np.mean(slot_cpu.get((topology, name)) or (0.0,))) for name in parallelism}
-        for topology, parallelism in config.parallelism.items()
-    }
-
-
 def _spread(shards: int, slots: int, where: NodeSlots, topology: str, row: int) -> OperatorPlan:
+    """Return a plan with the shards spread evenly over the slots; ``row`` is the operator's place in ``where``."""
     even = OperatorPlan.even(shards, slots)
     return OperatorPlan(even.routing, np.repeat(np.arange(where.nodes), where.counts[topology][row]))

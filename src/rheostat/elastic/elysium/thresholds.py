@@ -1,7 +1,8 @@
-"""Thresholds learned by trying them: Q-learning with the paper's reward (ELYSIUM section 5.1).
+"""Learns a threshold by trying several: Q-learning with the paper's reward (ELYSIUM section 5.1).
 
-The states are thresholds in a row, the actions are one down, none and one up, and the reward of arriving at a threshold
-is the threshold itself less the throughput degradation seen with it: as much use of every node as goes without harm.
+The states are the thresholds in order, and the actions move one down, stay, or move one up. The reward of arriving at a
+threshold is the threshold minus the throughput degradation measured with it, so the best threshold uses nodes as much
+as possible without harm.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ from rheostat.arrays import Floats
 from rheostat.errors import ConfigurationError
 
 MOVES = (-1, 0, 1)
-"""What may be done: one threshold down, none, one up."""
+"""Actions: one threshold down, stay, one threshold up."""
 
 
 @dataclass(frozen=True)
 class QLearning:
-    """Parameters of Q-learning; the paper prints none of them.
+    """Parameters of Q-learning; the paper gives no values.
 
     Attributes:
-        steps: thresholds that are tried.
-        rate: share of a new value in the old one, ``rate / visits ** decay`` after some visits.
-        decay: how fast the rate falls with visits.
-        discount: of the rewards that come later.
-        exploration: share of moves made at random, falling linearly to 0 over all steps.
-        episode: steps after which the search begins again at a random threshold.
-        seed: everything random follows from it.
+        steps: number of moves, each of which tries one threshold.
+        rate: learning rate when a move is first tried; ``rate / n ** decay`` at the n-th time.
+        decay: how fast the learning rate falls.
+        discount: weight of later rewards.
+        exploration: share of random moves at the beginning; it falls linearly to 0 over all steps.
+        episode: number of steps after which the search starts again at a random threshold.
+        seed: seed of all random choices.
     """
 
     steps: int = 600
@@ -43,15 +44,15 @@ class QLearning:
 
 @dataclass(frozen=True, eq=False)
 class LearnedThreshold:
-    """What was learned.
+    """The learned threshold, and how it was learned.
 
     Attributes:
-        thresholds: that were tried, in order.
-        values: Q, thresholds x moves.
-        rewards: mean reward seen at every threshold; NaN where the search never was.
-        visits: how often it was there.
-        best: where the learned moves lead to and stay, from the threshold with the highest value; if they go round in a
-            circle, the threshold in it that was rewarded most.
+        thresholds: the thresholds to choose from, in order.
+        values: learned values Q, with a row per threshold and a column per move.
+        rewards: mean reward of every threshold; NaN if it was never visited.
+        visits: number of visits of every threshold.
+        best: the threshold at which the learned moves end, starting from the one with the highest value. If they end in
+            a cycle, the threshold of the cycle with the highest reward.
     """
 
     thresholds: tuple[float, ...]
@@ -64,18 +65,22 @@ class LearnedThreshold:
 def learn(
     thresholds: Sequence[float], degradation: Callable[[float, int], float], learning: QLearning | None = None
 ) -> LearnedThreshold:
-    """Try thresholds until it is clear which is best.
+    """Learn the best of several thresholds.
 
     Args:
-        degradation: the throughput degradation seen with a threshold; also gets the number of the step, so that it can
-            be another run each time.
+        thresholds: the thresholds to choose from, in order.
+        degradation: measures the throughput degradation of a threshold. Its second argument is the number of the step,
+            so that each measurement can be a different run.
+        learning: parameters of Q-learning.
 
     >>> learn((0.6, 0.7, 0.8, 0.9), lambda threshold, step: 5 * max(0.0, threshold - 0.8)).best
     0.8
     """
     learning = learning or QLearning()
     if len(thresholds) < 2 or learning.steps < 1:
-        raise ConfigurationError("Q-learning needs at least two thresholds to choose from and one step")
+        raise ConfigurationError(
+            f"{len(thresholds)} thresholds, steps={learning.steps}: pass at least two thresholds and one step"
+        )
     rng = np.random.default_rng(learning.seed)
     count = len(thresholds)
     q, tried = np.zeros((count, len(MOVES))), np.zeros((count, len(MOVES)))
@@ -98,14 +103,16 @@ def learn(
         state = target
     seen = visits > 0
     rewards = np.where(seen, total / np.where(seen, visits, 1.0), np.nan)
-    return LearnedThreshold(tuple(thresholds), q, rewards, visits, thresholds[_followed(q, rewards)])
+    return LearnedThreshold(tuple(thresholds), q, rewards, visits, thresholds[_best_state(q, rewards)])
 
 
 def _allowed(state: int, count: int) -> list[int]:
+    """Return the actions that do not leave the thresholds."""
     return [a for a, move in enumerate(MOVES) if 0 <= state + move < count]
 
 
 def _greedy(q: Floats, state: int) -> int:
+    """Return the action with the highest value."""
     return max(_allowed(state, len(q)), key=lambda a: float(q[state, a]))
 
 
@@ -113,13 +120,14 @@ def _best_value(q: Floats, state: int) -> float:
     return float(q[state, _greedy(q, state)])
 
 
-def _followed(q: Floats, rewards: Floats) -> int:
-    """Where the learned moves lead, from the state with the highest value; of a circle, the state with most reward.
+def _best_state(q: Floats, rewards: Floats) -> int:
+    """Return the state at which the learned moves end, starting from the state with the highest value.
 
-    The values do not tell which state of a circle is best: each one's is that of the move to the next.
+    If they end in a cycle, return its state with the highest reward. Values cannot compare the states of a cycle: the
+    value of each is that of the move to the next.
 
     >>> back_and_forth = np.array([[0.0, 1.0, 5.0], [4.0, 1.0, 0.0]])
-    >>> _followed(back_and_forth, np.array([0.2, 0.9])), _followed(back_and_forth, np.array([0.9, 0.2]))
+    >>> _best_state(back_and_forth, np.array([0.2, 0.9])), _best_state(back_and_forth, np.array([0.9, 0.2]))
     (1, 0)
     """
     state = int(np.argmax([_best_value(q, s) for s in range(len(q))]))
@@ -127,5 +135,5 @@ def _followed(q: Floats, rewards: Floats) -> int:
     while state not in path:
         path.append(state)
         state += MOVES[_greedy(q, state)]
-    circle = path[path.index(state) :]
-    return max(circle, key=lambda s: -np.inf if np.isnan(rewards[s]) else float(rewards[s]))
+    cycle = path[path.index(state) :]
+    return max(cycle, key=lambda s: -np.inf if np.isnan(rewards[s]) else float(rewards[s]))

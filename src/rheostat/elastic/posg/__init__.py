@@ -1,16 +1,21 @@
-"""Shuffle grouping by what tuples cost (POSG): sketches of execution times, and who gets which tuple.
+"""POSG: assigns the tuples of a stateless operator to slots by their estimated execution times.
+
+A tuple is a row of the input. Its item is a number that determines its execution time: a key, or a hash of several
+columns. Slots learn the execution times of items and report them to the scheduler, which assigns the next tuples.
 
 ==============  ======================================================================================================
-``sketch``      what is known of execution times: paired count-min sketches (section III)
+``scheduler``   the scheduler's part of the protocol (section III-B, figure 3)
+``instance``    the slots' part of the protocol (figure 2)
+``messages``    the messages between slots and scheduler (figure 1)
+``groupings``   rules that assign tuples to slots: round robin, full knowledge, greedy, longest first
+``exchanges``   exchanges tuples between slots to even out their loads; our addition
+``estimates``   estimated execution time of an item in a slot, from one sketch per slot
+``sketch``      learns execution times with paired count-min sketches (section III)
 ``hashing``     the hash functions of the sketches
-``estimates``   seconds of an item in a slot, from one sketch per slot
-``instance``    the slot's half of the protocol (figure 2)
-``messages``    what slots and scheduler tell each other (figure 1)
-``scheduler``   the scheduler's half (section III-B, figure 3)
-``groupings``   who gets which tuple: round robin, full knowledge, greedy, longest first
-``exchanges``   tuples exchanged between slots to even out their loads; ours
-``serial``      sketches as bytes
+``serial``      converts sketches to bytes and back
 ==============  ======================================================================================================
+
+It runs in the testbed of ``papers/posg``; it is not connected to Spark yet.
 """
 
 from rheostat.elastic.posg.estimates import Estimates

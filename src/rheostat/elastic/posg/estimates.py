@@ -1,4 +1,4 @@
-"""What a scheduler knows of execution times: the sketches of all slots, laid out for one fast loop."""
+"""Estimated execution times of items in slots: the sketches of all slots, in one array for a fast loop."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from rheostat.errors import ConfigurationError
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """One sketch per slot, since slots may differ in speed.
+    """Estimates execution times from one sketch per slot, because slots may differ in speed.
 
     >>> sketch = CostSketch.empty().updated([1, 2], [0.5, 1.0])
     >>> Estimates.of([sketch, sketch]).cost(slot=1, item=2)
     1.0
 
     Attributes:
-        cells: count and estimate, by slot, row and column.
-        merged: what all slots together know.
-        unseen: seconds that an item counts as of which a sketch has nothing; None: as its mean cell.
-        alike: True if an item counts the same in every slot.
+        cells: count and estimated seconds, by slot, row and column.
+        merged: one sketch with the executions of all slots.
+        unseen: estimated seconds of an item that a sketch has not seen; None for the mean of its cells.
+        alike: True if the estimate of an item is the same in every slot.
     """
 
     cells: Costs
@@ -35,44 +35,48 @@ class Estimates:
 
     @classmethod
     def of(cls, sketches: Sequence[CostSketch], unseen: float | None = None) -> Estimates:
-        """From one sketch per slot; the same sketch for every slot if they do not differ."""
+        """Return estimates from one sketch per slot; pass the same sketch for every slot if all are equally fast.
+
+        Args:
+            sketches: sketch of each slot.
+            unseen: estimated seconds of an item that a sketch has not seen; None for the mean of its cells.
+        """
         if not sketches:
-            raise ConfigurationError("estimates need the sketch of one slot or more")
+            raise ConfigurationError("no sketches: estimates need the sketch of one slot or more")
         merged = sketches[0].merged(sketches[1:])
         cells = np.ascontiguousarray(np.stack([sketch.cells(unseen) for sketch in sketches]))
         return cls(cells, merged, unseen, all(sketch is sketches[0] for sketch in sketches))
 
     def shared(self) -> Estimates:
-        """The same for every slot, from what all of them know: better where no slot is slower than another."""
+        """Return estimates from the merged sketch, the same for every slot: better if all slots are equally fast."""
         cells = np.repeat(self.merged.cells(self.unseen)[None], self.slots, axis=0)
         return Estimates(cells, self.merged, self.unseen, alike=True)
 
     @property
     def slots(self) -> int:
-        """How many slots there are."""
+        """Number of slots."""
         return len(self.cells)
 
     @property
     def numbers(self) -> Multipliers:
-        """Of the hash functions, which all sketches share."""
+        """Random numbers of the hash functions, which all sketches share."""
         return multipliers(self.merged.seed, self.merged.shape[0])
 
     def cost(self, slot: int, item: int) -> float:
-        """Estimated seconds of one execution in one slot."""
+        """Return the estimated seconds of an item in a slot."""
         return float(lightest(self.numbers, self.cells[slot], int(item))[1])
 
     def typical(self, items: Items) -> Costs:
-        """Estimated seconds of each item by what all slots together know."""
+        """Return the estimated seconds of each item over all slots."""
         return self.merged.costs(items, self.unseen)
 
     def longest_first(self, items: Items) -> npt.NDArray[np.int64]:
-        """The order of the items by falling estimate, and equal items one after the other.
+        """Return the positions of items by descending estimate, with equal items next to each other.
 
-        The second matters as much as the first: what is dealt out in this order goes to all slots alike, item by
-        item, and so does the error of an item's estimate.
+        Equal items next to each other are then spread over all slots, and so is the error of their estimate.
         """
         return np.lexsort((items, -self.typical(items)))
 
     def shortest_first(self, items: Items) -> npt.NDArray[np.int64]:
-        """The order of the items by rising estimate; equal ones stay as they came."""
+        """Return the positions of items by ascending estimate; items with the same estimate keep their order."""
         return np.argsort(self.typical(items), kind="stable")

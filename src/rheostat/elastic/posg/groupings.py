@@ -1,7 +1,7 @@
-"""Which slot gets each tuple of a stateless operator: the groupings that need no messages (POSG sections III-A, V).
+"""Groupings assign tuples to slots; those in this file need no messages (POSG sections III-A and V).
 
-A grouping is a value. ``assign`` gives the slots of a batch of tuples and the grouping for the next batch; batches of
-one tuple are what the paper has.
+A grouping is a value. ``assign`` returns the slots of a batch of tuples and the grouping for the next batch. The paper
+assigns one tuple at a time, which is a batch of one.
 """
 
 from __future__ import annotations
@@ -14,29 +14,30 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.elastic.posg.estimates import Estimates
-from rheostat.elastic.posg.exchanges import evened
+from rheostat.elastic.posg.exchanges import even_out
 from rheostat.elastic.posg.hashing import Items, Multipliers, column, items_of
 from rheostat.elastic.posg.sketch import Costs
 from rheostat.errors import ConfigurationError
 from rheostat.jit import compiled
 
 Slots = npt.NDArray[np.int64]
+"""Slot of each tuple."""
 
 
 class Grouping(Protocol):
-    """Spreads the tuples of a stream over slots."""
+    """Assigns the tuples of a stream to slots."""
 
     def assign(self, items: npt.ArrayLike) -> tuple[Slots, Self]:
-        """The slot of every tuple, and the grouping that goes on after them."""
+        """Return the slot of each tuple, and the grouping for the next batch."""
 
 
 @dataclass(frozen=True)
 class RoundRobin:
-    """One slot after the other, whatever the tuples cost.
+    """Assigns tuples to one slot after the other, whatever they cost.
 
     Attributes:
-        slots: how many.
-        turn: the slot that is next.
+        slots: number of slots.
+        turn: slot of the next tuple.
 
     >>> slots, after = RoundRobin(3).assign([5, 5, 5, 5])
     >>> slots.tolist(), after.turn
@@ -50,16 +51,16 @@ class RoundRobin:
         _check_slots(self.slots)
 
     def assign(self, items: npt.ArrayLike) -> tuple[Slots, RoundRobin]:
-        """The slot of every tuple, and the grouping that goes on after them."""
+        """Return the slot of each tuple, and the grouping for the next batch."""
         count = len(items_of(items))
         return (self.turn + np.arange(count)) % self.slots, replace(self, turn=(self.turn + count) % self.slots)
 
 
 @dataclass(frozen=True, eq=False)
 class FullKnowledge:
-    """Each tuple to the slot with the least work so far, counted with the true execution times.
+    """Assigns each tuple to the slot with the least work so far, by true execution times.
 
-    No real router knows them; it shows how far estimates could be improved at all.
+    No real scheduler knows them; this shows how much better estimates could make it.
 
     >>> seconds = np.array([[3.0, 3.0], [1.0, 1.0]])
     >>> slots, after = FullKnowledge.start(2, lambda items: seconds[items]).assign([0, 1, 1, 1])
@@ -67,8 +68,8 @@ class FullKnowledge:
     ([0, 1, 1, 1], [3.0, 3.0])
 
     Attributes:
-        cost: true seconds of items, one line per item and one entry per slot.
-        loads: seconds of work that every slot was given so far.
+        cost: returns the true seconds of items, with a row per item and a column per slot.
+        loads: seconds of work assigned to each slot so far.
     """
 
     cost: Callable[[Items], Costs]
@@ -76,22 +77,25 @@ class FullKnowledge:
 
     @classmethod
     def start(cls, slots: int, cost: Callable[[Items], Costs]) -> FullKnowledge:
-        """Nothing assigned yet."""
+        """Return the grouping before any tuple is assigned."""
         return cls(cost, np.zeros(_check_slots(slots)))
 
     def assign(self, items: npt.ArrayLike) -> tuple[Slots, FullKnowledge]:
-        """The slot of every tuple, and the grouping that goes on after them."""
+        """Return the slot of each tuple, and the grouping for the next batch."""
         which = items_of(items)
         costs = np.require(self.cost(which), np.float64, ["C", "W"])
         if costs.shape != (len(which), len(self.loads)):
-            raise ConfigurationError(f"costs of {len(which)} items and {len(self.loads)} slots are not {costs.shape}")
+            raise ConfigurationError(
+                f"cost returned an array of shape {costs.shape} for {len(which)} items and {len(self.loads)} slots: "
+                "return a row per item and a column per slot"
+            )
         loads = self.loads.copy()
-        return _least_known(costs, loads), replace(self, loads=loads)
+        return _assign_by_cost(costs, loads), replace(self, loads=loads)
 
 
 @dataclass(frozen=True, eq=False)
 class Greedy:
-    """Each tuple, as it comes, to the slot with the least estimated work so far (Listing III.2).
+    """Assigns each tuple, in order of arrival, to the slot with the least estimated work so far (Listing III.2).
 
     >>> from rheostat.elastic.posg import CostSketch
     >>> known = Estimates.of([CostSketch.empty().updated([0, 1], [3.0, 1.0])] * 2)
@@ -101,7 +105,7 @@ class Greedy:
 
     Attributes:
         estimates: seconds of every item in every slot.
-        loads: estimated seconds of work that every slot was given so far.
+        loads: estimated seconds of work assigned to each slot so far.
     """
 
     estimates: Estimates
@@ -109,25 +113,25 @@ class Greedy:
 
     @classmethod
     def start(cls, estimates: Estimates) -> Self:
-        """Nothing assigned yet: the state in which an epoch begins if all slots finished the one before."""
+        """Return the grouping before any tuple is assigned, with no work left in any slot."""
         return cls(estimates, np.zeros(estimates.slots))
 
     def assign(self, items: npt.ArrayLike) -> tuple[Slots, Self]:
-        """The slot of every tuple, and the grouping that goes on after them."""
+        """Return the slot of each tuple, and the grouping for the next batch."""
         loads = self.loads.copy()
-        slots = _least_estimated(self.estimates.numbers, self.estimates.cells, items_of(items), loads)
+        slots = _assign_by_estimate(self.estimates.numbers, self.estimates.cells, items_of(items), loads)
         return slots, replace(self, loads=loads)
 
 
 @dataclass(frozen=True, eq=False)
 class LptGrouping(Greedy):
-    """The same for a batch that is known as a whole: the tuples with the longest estimates are placed first.
+    """Assigns a batch as a whole, the tuples with the longest estimates first (longest processing time first).
 
-    Short tuples then fill what the long ones left uneven: at most 4/3 - 1/(3 slots) times the best possible
-    largest load instead of 2 - 1/slots (Graham 1969). And tuples of the same item are dealt out to all slots alike, so
-    that a wrong estimate of the item adds the same to all of them, where arrival order leaves that to chance.
+    Short tuples then even out the differences that long ones leave. The largest load is at most 4/3 - 1/(3 slots) times
+    the best possible one, instead of 2 - 1/slots in order of arrival (Graham 1969). Tuples of the same item are spread
+    over all slots, so that an error of its estimate adds the same to each slot.
 
-    If items count the same in every slot, tuples are then exchanged between slots while that evens out their loads.
+    If the estimate of an item is the same in every slot, tuples are then exchanged between slots to even out the loads.
 
     >>> from rheostat.elastic.posg import CostSketch
     >>> known = Estimates.of([CostSketch.empty().updated([0, 1], [3.0, 1.0])] * 2)
@@ -136,19 +140,19 @@ class LptGrouping(Greedy):
     ([1, 1, 1, 0], [3.0, 3.0])
 
     Attributes:
-        exchange: True if tuples are exchanged in the end.
+        exchange: True to exchange tuples between slots in the end.
     """
 
     exchange: bool = True
 
     def assign(self, items: npt.ArrayLike) -> tuple[Slots, Self]:
-        """The slot of every tuple, and the grouping that goes on after them."""
+        """Return the slot of each tuple, and the grouping for the next batch."""
         which = items_of(items)
         order = self.estimates.longest_first(which)
         placed, after = super().assign(which[order])
         if self.exchange and self.estimates.alike:
             loads = after.loads.copy()
-            evened(placed, self.estimates.typical(which[order]), loads)
+            even_out(placed, self.estimates.typical(which[order]), loads)
             after = replace(after, loads=loads)
         slots = np.empty_like(placed)
         slots[order] = placed
@@ -157,13 +161,13 @@ class LptGrouping(Greedy):
 
 def _check_slots(slots: int) -> int:
     if slots < 1:
-        raise ConfigurationError(f"a grouping needs one slot or more, not {slots}")
+        raise ConfigurationError(f"slots={slots}: a grouping needs one slot or more")
     return slots
 
 
 @compiled
-def _least_estimated(numbers: Multipliers, cells: Costs, items: Items, loads: Costs) -> Slots:
-    """Assign in order, adding to the loads in place; no branch in it depends on data."""
+def _assign_by_estimate(numbers: Multipliers, cells: Costs, items: Items, loads: Costs) -> Slots:
+    """Assign in order, adding estimates to the loads in place; for speed, no branch depends on data."""
     slots = np.empty(len(items), np.int64)
     columns = np.empty(cells.shape[1], np.int64)
     best = int(np.argmin(loads))
@@ -186,8 +190,8 @@ def _least_estimated(numbers: Multipliers, cells: Costs, items: Items, loads: Co
 
 
 @compiled
-def _least_known(costs: Costs, loads: Costs) -> Slots:
-    """Assign in order, adding to the loads in place."""
+def _assign_by_cost(costs: Costs, loads: Costs) -> Slots:
+    """Assign in order, adding costs to the loads in place."""
     slots = np.empty(len(costs), np.int64)
     for position in range(len(costs)):
         best = np.argmin(loads)

@@ -1,4 +1,4 @@
-"""The slot's half of POSG: learn execution times, report them once they are stable (section III-B, figure 2)."""
+"""The slots' part of POSG: learn execution times, report them once they are stable (section III-B, figure 2)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from rheostat.elastic.posg.sketch import Costs, CostSketch
 from rheostat.errors import ConfigurationError
 
 WINDOW = 1024
-"""Tuples between two looks at the sketch: the paper's N."""
+"""Number of tuples between two checks of the sketch: the paper's N."""
 
 TOLERANCE = 0.05
-"""Relative change from one look to the next that counts as stable: the paper's mu."""
+"""Largest relative change between two checks at which a sketch counts as stable: the paper's mu."""
 
 
 class Learning(Enum):
-    """What a slot does with its sketch."""
+    """States of a slot (figure 2).
+
+    START: the sketch was not checked since the last report. STABILIZING: it was, but is not stable yet.
+    """
 
     START = "start"
     STABILIZING = "stabilizing"
@@ -30,7 +33,7 @@ class Learning(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """State of one slot; every event gives the next state and the messages to send.
+    """The state of one slot; its methods return the next state and the messages to send.
 
     >>> slot = Instance(0, CostSketch.empty(), window=2)
     >>> slot, reports = slot.executed([1, 2], [0.5, 1.0])
@@ -43,16 +46,16 @@ class Instance:
     SyncReply(slot=0, epoch=1, difference=0.25)
 
     Attributes:
-        slot: its number.
-        sketch: everything executed since the last report.
-        window: tuples between two looks at the sketch.
-        tolerance: relative change of the sketch below which it counts as stable.
-        count_new: True if a cell that was empty at the last look counts as one that was 0 and has changed. Equation 1
-            divides by zero there, and this is what is nearest to its letter: see ``relative_error``.
-        snapshot: mean seconds per cell at the last look; None until the first.
-        looked: tuples executed since the last look.
-        seconds: cumulated execution time since the slot began, the paper's C.
-        reports: how many were sent.
+        slot: number of the slot.
+        sketch: execution times since the last report.
+        window: number of tuples between two checks of the sketch.
+        tolerance: largest relative change of the sketch at which it counts as stable.
+        count_new: True if a cell that was empty at the last check counts as 0 there. Equation 1 divides by zero in this
+            case; this is the closest reading of it. See ``relative_error``.
+        snapshot: mean seconds of every cell at the last check; None before the first one.
+        looked: number of tuples executed since the last check.
+        seconds: total execution time of the slot, the paper's C.
+        reports: number of reports sent.
     """
 
     slot: int
@@ -68,52 +71,58 @@ class Instance:
     def __post_init__(self) -> None:
         if self.slot < 0 or self.window < 1 or not self.tolerance >= 0:
             raise ConfigurationError(
-                f"slot={self.slot}, window={self.window}, tolerance={self.tolerance}: a slot has a number from 0, "
-                "looks after one tuple or more, and tolerates a change of 0 or more"
+                f"slot={self.slot}, window={self.window}, tolerance={self.tolerance}: slot and tolerance must not be "
+                "negative, and window must be at least 1"
             )
 
     @property
     def learning(self) -> Learning:
-        """The state of the paper's machine."""
+        """The state in figure 2."""
         return Learning.START if self.snapshot is None else Learning.STABILIZING
 
     @property
     def left(self) -> int:
-        """Tuples until the next look, at which there may be something to report."""
+        """Number of tuples until the next check of the sketch, after which there may be a report."""
         return self.window - self.looked
 
     def executed(self, items: npt.ArrayLike, costs: npt.ArrayLike) -> tuple[Instance, tuple[SketchReport, ...]]:
-        """After tuples were executed in this order, in that many seconds each."""
+        """Return the state after executing tuples, and the reports to send.
+
+        Args:
+            items: items of the tuples, in the order of execution.
+            costs: seconds that each tuple took.
+        """
         which, seconds = items_of(items), np.asarray(costs, dtype=np.float64)
         state, reports, done = self, [], 0
         while done < len(which):
             step = slice(done, done + state.left)
-            state = state._counted(which[step], seconds[step])
+            state = state._with_executions(which[step], seconds[step])
             done = step.stop
             if state.left == 0:
-                state, report = state._look()
+                state, report = state._check()
                 reports += [report] if report else []
         return state, tuple(reports)
 
     def asked(self, request: SyncRequest, now: float | None = None) -> SyncReply:
-        """The answer once the tuple that carried the request is executed; the state stays as it is.
+        """Return the reply to a request, after the tuple that carried it was executed.
 
         Args:
-            now: seconds since the stream began. The paper compares execution times, without ``now``. A slot that was
-                idle is then taken to be behind and is given what it missed, all at once. With ``now``, as in the
-                authors' published implementation, idle time counts like work.
+            request: the request.
+            now: seconds since the stream began, to count idle time as work, as in the authors' published
+                implementation. None to compare execution times only, as in the paper: an idle slot then counts as
+                behind, and gets all the tuples it missed at once.
         """
         if request.slot != self.slot:
-            raise ConfigurationError(f"slot {self.slot} was handed a request for slot {request.slot}")
-        done = self.seconds if now is None else now
-        return SyncReply(self.slot, request.epoch, done - request.estimate)
+            raise ConfigurationError(f"slot {self.slot} received a request for slot {request.slot}")
+        worked = self.seconds if now is None else now
+        return SyncReply(self.slot, request.epoch, worked - request.estimate)
 
-    def _counted(self, items: npt.NDArray[np.int64], costs: Costs) -> Instance:
+    def _with_executions(self, items: npt.NDArray[np.int64], costs: Costs) -> Instance:
         sketch = self.sketch.updated(items, costs)
         return replace(self, sketch=sketch, looked=self.looked + len(items), seconds=self.seconds + float(costs.sum()))
 
-    def _look(self) -> tuple[Instance, SketchReport | None]:
-        """The end of a window: figure 2's transitions A, B and C."""
+    def _check(self) -> tuple[Instance, SketchReport | None]:
+        """Check the sketch at the end of a window (figure 2, transitions A, B and C)."""
         ratios = self.sketch.ratios()
         if self.snapshot is None or relative_error(self.snapshot, ratios, self.count_new) > self.tolerance:
             return replace(self, snapshot=ratios, looked=0), None
@@ -123,10 +132,13 @@ class Instance:
 
 
 def relative_error(snapshot: Costs, ratios: Costs, count_new: bool = False) -> float:
-    """How much the mean seconds of all cells changed, relative to what they were (equation 1).
+    """Return the relative change of the mean seconds of all cells since the last check (equation 1).
 
-    A cell that was empty at the last look had no mean that could have changed: it counts from the next look on. If it
-    is taken as 0 instead, a skewed stream is stable late, since it reaches new cells for thousands of tuples.
+    Args:
+        snapshot: mean seconds of every cell at the last check; NaN for an empty cell.
+        ratios: mean seconds of every cell now; NaN for an empty cell.
+        count_new: False to ignore cells that were empty at the last check. True to count them as 0 there: a skewed
+            stream then becomes stable late, because it reaches new cells for thousands of tuples.
 
     >>> before, now = np.array([[1.0, 3.0, np.nan]]), np.array([[1.5, 2.5, 9.0]])
     >>> relative_error(before, now), relative_error(before, now, count_new=True)

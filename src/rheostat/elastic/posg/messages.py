@@ -1,4 +1,4 @@
-"""What slots and scheduler tell each other (POSG figure 1). Every message may be lost, late, or come twice."""
+"""Messages between slots and scheduler (POSG figure 1). Any message may be lost, delayed or duplicated."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rheostat.elastic.posg.sketch import CostSketch
 
 @dataclass(frozen=True, eq=False)
 class SketchReport:
-    """From a slot: what it learnt of execution times since its last report.
+    """From a slot: the execution times that it learned since its last report.
 
     Attributes:
-        slot: that sends it.
-        number: counts the slot's reports from 1, so that an old or repeated one is known as such.
+        slot: the sender.
+        number: the slot's reports are numbered from 1, so that old and duplicate ones can be ignored.
         sketch: execution times since the last report.
     """
 
@@ -24,12 +24,12 @@ class SketchReport:
 
 @dataclass(frozen=True)
 class SyncRequest:
-    """To a slot, with a tuple: compare what you have worked with what I think you have.
+    """To a slot, together with a tuple: asks for its real work, to correct the scheduler's estimate.
 
     Attributes:
-        slot: that is asked.
-        epoch: counts the scheduler's synchronisations; the reply carries the same.
-        estimate: seconds of work that the scheduler thinks it gave the slot, this tuple included.
+        slot: the receiver.
+        epoch: number of the scheduler's synchronisation; the reply repeats it.
+        estimate: seconds of work that the scheduler estimates it gave the slot, with this tuple.
     """
 
     slot: int
@@ -39,12 +39,12 @@ class SyncRequest:
 
 @dataclass(frozen=True)
 class SyncReply:
-    """From a slot: how many seconds more it has worked, this tuple included, than the scheduler thought.
+    """From a slot: the difference between its real work and the scheduler's estimate.
 
     Attributes:
-        slot: that replies.
-        epoch: of the request.
-        difference: seconds worked beyond the estimate; negative if it was less.
+        slot: the sender.
+        epoch: epoch of the request.
+        difference: seconds of real work minus the estimate, both with the tuple that carried the request.
     """
 
     slot: int

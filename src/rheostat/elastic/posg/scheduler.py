@@ -1,10 +1,11 @@
-"""The scheduler's half of POSG: gather sketches, synchronise, place tuples by estimate (section III-B, figure 3).
+"""The scheduler's part of POSG: collect sketches, synchronise, assign tuples by estimate (section III-B, figure 3).
 
-The paper waits until every slot has answered. Here both waits end: a slot without a sketch is estimated by those of
-the others once ``report_limit`` has passed since the first, and a synchronisation goes on with the replies that came
-within ``reply_limit``. Epochs, and numbers of reports, tell what is late or repeated.
+The paper waits until every slot has answered. Here both waits have a limit. When ``report_limit`` has passed since the
+first report, slots without one are estimated by the sketches of the others. When ``reply_limit`` has passed, a
+synchronisation ends with the replies received so far. Numbers of epochs and of reports show which messages are old or
+duplicates.
 
-Slots and scheduler begin together: a slot that loses its counters needs a new scheduler, and the reverse.
+Slots and scheduler must start together: after a slot lost its counters, start a new scheduler, and vice versa.
 """
 
 from __future__ import annotations
@@ -26,16 +27,21 @@ from rheostat.elastic.posg.messages import SketchReport, SyncReply, SyncRequest
 from rheostat.errors import ConfigurationError
 
 REPLY_LIMIT = 60.0
-"""Seconds that replies are waited for. A reply comes after the queue of its slot, so queues must be shorter."""
+"""Seconds to wait for replies. A slot replies after processing its queue, so queues must be shorter than this."""
 
 REPORT_LIMIT = 300.0
-"""Seconds from the first sketch of a slot to the time when those that are missing are done without."""
+"""Seconds to wait, after the first report, for the reports of the other slots."""
 
 Requests = tuple[tuple[int, SyncRequest], ...]
+"""Requests, each with the position in the batch of the tuple that carries it."""
 
 
 class Phase(Enum):
-    """The states of the paper's machine."""
+    """States of the scheduler (figure 3).
+
+    ROUND_ROBIN: assigns tuples in turn until slots have reported. SEND_ALL: sends a request with the next tuple of each
+    slot. WAIT_ALL: waits for the replies. RUN: synchronised.
+    """
 
     ROUND_ROBIN = "round robin"
     SEND_ALL = "send all"
@@ -45,12 +51,12 @@ class Phase(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Submission:
-    """What became of a batch of tuples.
+    """The assignment of a batch of tuples.
 
     Attributes:
-        slots: where each goes.
-        requests: each with the position in the batch of the tuple that carries it.
-        order: positions in the order in which the tuples are to be executed; None: as they came.
+        slots: slot of each tuple.
+        requests: requests to send, each with the position in the batch of the tuple that carries it.
+        order: positions of the tuples in the order of execution; None for the order of arrival.
     """
 
     slots: Slots
@@ -60,7 +66,7 @@ class Submission:
 
 @dataclass(frozen=True, eq=False)
 class Posg:
-    """State of the scheduler; tuples, messages and time give the next state.
+    """The state of the scheduler; its methods take tuples, messages and the time, and return the next state.
 
     >>> from rheostat.elastic.posg import CostSketch
     >>> scheduler = Posg(slots=2)
@@ -79,27 +85,27 @@ class Posg:
     (<Phase.RUN: 'run'>, [3.5, 3.5])
 
     Attributes:
-        slots: how many.
-        longest_first: place each batch of tuples as a whole, by falling estimate, instead of in order of arrival; all
-            slots share what each has learnt.
-        resync: tuples in RUN after which slots are asked again, though no sketch is new; 0 for never, as in the paper.
-            The authors' published implementation does after as many tuples as all windows of the slots have.
-        reply_limit: seconds that a reply is waited for.
-        report_limit: seconds that reports of all slots are waited for.
-        shortest_inside: have slots execute their tuples of a batch by rising estimate, not in order of arrival; those
-            that carry requests come first. Few then wait for the long ones: for the same tuples in a slot, no order has
-            a smaller mean completion time (Smith 1956).
-        unseen: seconds that an item counts as of which a slot's sketch has nothing. None: as the mean cell. Listing
-            III.2 divides by zero there; 0.0 is what is nearest to its letter.
-        phase: of the protocol (figure 3).
-        turn: the slot that is next in round robin.
-        work: estimates and cumulated work of the slots, once every slot can be estimated.
-        epoch: synchronisations begun.
-        sent: requests of this epoch that are out.
-        since: tuples placed since RUN was entered.
-        replies: of this epoch, by slot.
-        deadline: when a wait ends.
-        reports: the newest from every slot.
+        slots: number of slots.
+        longest_first: True to assign each batch as a whole, the longest tuples first, with the merged estimates of all
+            slots. False to assign tuples in order of arrival, each slot with its own estimates.
+        resync: number of tuples in RUN after which to synchronise again even without new sketches; 0 for never, as in
+            the paper. The authors' published implementation uses the number of slots times the window.
+        reply_limit: seconds to wait for replies.
+        report_limit: seconds to wait, after the first report, for those of the other slots.
+        shortest_inside: True if slots execute their tuples of a batch by ascending estimate, after those that carry
+            requests. No order has a smaller mean completion time for the same tuples (Smith 1956). False for the order
+            of arrival.
+        unseen: estimated seconds of an item that a sketch has not seen; None for the mean of its cells. Listing III.2
+            divides by zero in this case; 0.0 is the closest reading of it.
+        phase: state of the protocol (figure 3).
+        turn: next slot in round robin.
+        work: estimates and assigned work of the slots; None while in round robin.
+        epoch: number of synchronisations begun.
+        sent: number of requests sent in this epoch.
+        since: number of tuples assigned since RUN began.
+        replies: differences in seconds that slots replied in this epoch, by slot.
+        deadline: time in seconds at which the current wait ends; ``inf`` if there is none.
+        reports: newest report of each slot.
     """
 
     slots: int
@@ -123,13 +129,13 @@ class Posg:
         if self.slots < 1 or self.resync < 0 or not (self.reply_limit > 0 and self.report_limit > 0):
             raise ConfigurationError(
                 f"slots={self.slots}, resync={self.resync}, reply_limit={self.reply_limit}, "
-                f"report_limit={self.report_limit}: a scheduler needs one slot or more, a number of tuples of 0 or "
-                "more, and limits of more than 0 seconds"
+                f"report_limit={self.report_limit}: a scheduler needs at least one slot, resync must not be "
+                "negative, and the limits must be above 0 seconds"
             )
 
     @classmethod
     def published(cls, slots: int, window: int = WINDOW) -> Posg:
-        """As published: tuples in order of arrival; asked again as in the authors' implementation.
+        """Return the scheduler as published, which synchronises again as the authors' implementation does.
 
         >>> Posg.published(slots=5).resync
         5120
@@ -138,18 +144,23 @@ class Posg:
 
     @property
     def undisturbed(self) -> int:
-        """Tuples that can be submitted before the scheduler itself would ask the slots again."""
+        """Number of tuples that can be submitted before the scheduler synchronises again because of ``resync``."""
         return self.resync - self.since if self.resync and self.phase is Phase.RUN else sys.maxsize
 
     def submit(self, items: npt.ArrayLike, now: float) -> tuple[Submission, Posg]:
-        """Where the tuples of a batch go, in the order in which they came; a new epoch begins only with a batch."""
+        """Assign a batch of tuples; a synchronisation that is due begins with the first of them.
+
+        Args:
+            items: items of the tuples, in order of arrival.
+            now: time in seconds.
+        """
         state, which = self.tick(now), items_of(items)
         if state.work is None:
             slots, after = RoundRobin(state.slots, state.turn).assign(which)
             return Submission(slots), replace(state, turn=after.turn)
         if state.undisturbed <= 0:
-            state = state._ask()
-        first, requests, state = state._send(which, now)
+            state = state._begin_epoch()
+        first, requests, state = state._send_requests(which, now)
         assert state.work is not None
         rest, work = state.work.assign(which[len(first) :])
         since = state.since + len(rest) if state.phase is Phase.RUN else 0
@@ -160,9 +171,9 @@ class Posg:
         return Submission(np.concatenate([first, rest]), requests, order), replace(state, work=work, since=since)
 
     def assign(self, items: npt.ArrayLike) -> tuple[Slots, Posg]:
-        """As a grouping whose tuples carry no requests: no time passes, and nothing is synchronised.
+        """Assign tuples that cannot carry requests, as a ``Grouping``; no time passes.
 
-        What is to be asked stays to be asked, of the next tuples that are submitted.
+        Requests that are due go out with the next tuples that are submitted.
         """
         which = items_of(items)
         if self.work is None:
@@ -173,45 +184,52 @@ class Posg:
         return slots, replace(self, work=work, since=since)
 
     def receive(self, message: SketchReport | SyncReply, now: float) -> Posg:
-        """After a message from a slot."""
+        """Return the state after a message from a slot."""
         if not 0 <= message.slot < self.slots:
-            raise ConfigurationError(f"there is no slot {message.slot} among {self.slots}")
+            raise ConfigurationError(
+                f"message from slot {message.slot}: the scheduler has slots 0 to {self.slots - 1}; start a new "
+                "scheduler to change the number of slots"
+            )
         state = self.tick(now)
         if isinstance(message, SyncReply):
-            return state._replied(message)
-        known = state.reports.get(message.slot)
-        if known is not None and message.number <= known.number:
+            return state._with_reply(message)
+        newest = state.reports.get(message.slot)
+        if newest is not None and message.number <= newest.number:
             return state
         state = replace(state, reports={**state.reports, message.slot: message})
         if state.work is None and len(state.reports) < state.slots:
             return replace(state, deadline=min(state.deadline, now + state.report_limit))
-        return state._begin()
+        return state._use_reports()
 
     def tick(self, now: float) -> Posg:
-        """At a time: waits that have lasted too long are over."""
+        """Return the state at a time; a wait whose deadline has passed ends."""
         if now < self.deadline:
             return self
-        return self._begin() if self.phase is Phase.ROUND_ROBIN else self._synchronised()
+        return self._use_reports() if self.phase is Phase.ROUND_ROBIN else self._run()
 
-    def _begin(self) -> Posg:
-        """New sketches are there: the next tuples ask every slot how far it is (figure 3, B and F)."""
-        others = [report.sketch for report in self.reports.values()]
-        spare = others[0].merged(others[1:])
-        sketches = [self.reports[s].sketch if s in self.reports else spare for s in range(self.slots)]
+    def _use_reports(self) -> Posg:
+        """Estimate with the newest sketches, and synchronise (figure 3, B and F)."""
+        reported = [report.sketch for report in self.reports.values()]
+        merged = reported[0].merged(reported[1:])
+        sketches = [self.reports[s].sketch if s in self.reports else merged for s in range(self.slots)]
         estimates = Estimates.of(sketches, self.unseen)
         estimates = estimates.shared() if self.longest_first else estimates
         if self.work is None:
             work = (LptGrouping if self.longest_first else Greedy).start(estimates)
         else:
             work = replace(self.work, estimates=estimates)
-        return replace(self, work=work)._ask()
+        return replace(self, work=work)._begin_epoch()
 
-    def _ask(self) -> Posg:
-        """Begin the next epoch; earlier requests no longer matter."""
+    def _begin_epoch(self) -> Posg:
+        """Begin the next epoch; replies to earlier requests will be ignored."""
         return replace(self, phase=Phase.SEND_ALL, epoch=self.epoch + 1, sent=0, since=0, replies={}, deadline=math.inf)
 
-    def _send(self, items: npt.NDArray[np.int64], now: float) -> tuple[Slots, Requests, Posg]:
-        """One tuple with a request to every slot that has none yet (figure 3, C)."""
+    def _send_requests(self, items: npt.NDArray[np.int64], now: float) -> tuple[Slots, Requests, Posg]:
+        """Assign one tuple with a request to each slot that has none yet (figure 3, C).
+
+        Returns:
+            The slots of the first tuples, which carry requests, the requests, and the next state.
+        """
         if self.phase is not Phase.SEND_ALL:
             return np.empty(0, np.int64), (), self
         assert self.work is not None
@@ -225,22 +243,26 @@ class Posg:
             state = replace(state, phase=Phase.WAIT_ALL, deadline=now + state.reply_limit)
         return chosen, tuple(requests), state
 
-    def _replied(self, reply: SyncReply) -> Posg:
-        """After a reply; one of another epoch, or a second one, says nothing (figure 3, D and E)."""
+    def _with_reply(self, reply: SyncReply) -> Posg:
+        """Return the state after a reply; replies of other epochs and duplicates are ignored (figure 3, D and E)."""
         if not math.isfinite(reply.difference):
-            raise ConfigurationError(f"slot {reply.slot} replied with a difference of {reply.difference} seconds")
+            raise ConfigurationError(
+                f"slot {reply.slot} replied with a difference of {reply.difference} seconds: it must be finite"
+            )
         if reply.epoch != self.epoch or reply.slot >= self.sent or reply.slot in self.replies:
             return self
         state = replace(self, replies={**self.replies, reply.slot: reply.difference})
         if state.phase is Phase.RUN:
-            # The wait is over, but the difference is as true as it was: nothing else of this epoch corrects this slot.
-            return state._corrected({reply.slot: reply.difference})
-        return state._synchronised() if len(state.replies) == state.slots else state
+            # The wait has ended, but the late reply is still correct, and no other reply corrects this slot.
+            return state._correct_loads({reply.slot: reply.difference})
+        return state._run() if len(state.replies) == state.slots else state
 
-    def _synchronised(self) -> Posg:
-        return replace(self._corrected(self.replies), phase=Phase.RUN, deadline=math.inf)
+    def _run(self) -> Posg:
+        """End the synchronisation with the replies received so far."""
+        return replace(self._correct_loads(self.replies), phase=Phase.RUN, deadline=math.inf)
 
-    def _corrected(self, differences: Mapping[int, float]) -> Posg:
+    def _correct_loads(self, differences: Mapping[int, float]) -> Posg:
+        """Add the differences that slots replied to their estimated work."""
         assert self.work is not None
         loads = self.work.loads.copy()
         loads[list(differences)] += list(differences.values())

@@ -1,8 +1,8 @@
-"""Two count-min sketches side by side: how often each item was executed, and for how long (POSG section III).
+"""Learns execution times of items with a pair of count-min sketches (POSG section III).
 
-F counts executions and W sums their execution times, in the same cells. The cell of an item with the smallest count is
-the one that other items disturb least, and W / F there estimates the item's execution time. The ``datasketches``
-package has count-min sketches, but none that gives two matrices the same cells and picks the row of one by the other.
+F counts executions and W sums their execution times, in the same cells. Of an item's cells, the one with the smallest
+count is disturbed least by other items, and W / F in that cell estimates the item's execution time. The package
+``datasketches`` has count-min sketches, but no pair of them that share cells.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from rheostat.errors import ConfigurationError
 from rheostat.jit import compiled
 
 ROWS, COLUMNS = 4, 54
-"""What the paper prints for a precision of 0.05 and a failure probability of 0.1."""
+"""The paper's shape for a precision of 0.05 and a failure probability of 0.1."""
 
 Number = TypeVar("Number", np.int64, np.float64)
 
 Costs = npt.NDArray[np.float64]
+"""Seconds."""
 
 
 def shape_for(epsilon: float, delta: float) -> tuple[int, int]:
-    """Rows and columns for a precision: log2(1/delta) and e/epsilon, rounded up.
+    """Return the rows and columns for a precision: log2(1/delta) and e/epsilon, rounded up.
 
-    With probability 1 - delta, a count is then too large by less than epsilon times all other executions. The paper's
-    54 columns are e/0.05 rounded down.
+    With probability 1 - delta, the excess of a count is less than epsilon times the number of all other executions. The
+    paper's 54 columns are e/0.05 rounded down.
 
     >>> shape_for(0.05, 0.1), shape_for(0.70, 0.25)
     ((4, 55), (2, 4))
@@ -44,16 +45,16 @@ def shape_for(epsilon: float, delta: float) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class CostSketch:
-    """What is known of the execution times of items, in ``rows`` x ``columns`` pairs of cells.
+    """The execution times of items, in ``rows`` x ``columns`` pairs of cells.
 
     >>> sketch = CostSketch.empty().updated([7, 7, 8], [0.25, 0.25, 1.0])
     >>> sketch.counts([7, 8, 9]).tolist(), sketch.costs([7, 8, 9]).tolist()
     ([2, 1, 0], [0.25, 1.0, 0.625])
 
     Attributes:
-        frequencies: F, how many executions fell into each cell.
-        times: W, how many seconds they took.
-        seed: the hash functions follow from it; sketches that are to be merged share it.
+        frequencies: number of executions of each cell, the paper's F.
+        times: seconds of all executions of each cell, the paper's W.
+        seed: seed of the hash functions; only sketches with the same seed can be merged.
     """
 
     frequencies: Ints
@@ -62,47 +63,52 @@ class CostSketch:
 
     @classmethod
     def empty(cls, rows: int = ROWS, columns: int = COLUMNS, seed: int = 0) -> CostSketch:
-        """Nothing executed yet; ``shape_for`` says which shape a precision needs."""
+        """Return an empty sketch; ``shape_for`` returns the rows and columns for a precision."""
         if rows < 1 or columns < 1:
-            raise ConfigurationError(f"a sketch has one row and one column or more, not {rows} x {columns}")
+            raise ConfigurationError(f"rows={rows}, columns={columns}: a sketch needs at least one row and one column")
         multipliers(seed, rows)
-        return cls(_frozen(np.zeros((rows, columns), np.int64)), _frozen(np.zeros((rows, columns))), seed)
+        return cls(_read_only(np.zeros((rows, columns), np.int64)), _read_only(np.zeros((rows, columns))), seed)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Numbers of rows and columns."""
         rows, columns = self.frequencies.shape
         return rows, columns
 
     @property
     def executions(self) -> int:
-        """How many executions are in it."""
+        """Number of executions in the sketch."""
         return int(self.frequencies[0].sum())
 
     @property
     def seconds(self) -> float:
-        """How long they took, all together."""
+        """Total seconds of all executions."""
         return float(self.times[0].sum())
 
     @property
     def mean(self) -> float:
-        """Seconds of an execution; 0 if there was none."""
+        """Mean seconds of an execution; 0 if there was none."""
         return self.seconds / self.executions if self.executions else 0.0
 
     def updated(self, items: npt.ArrayLike, costs: npt.ArrayLike) -> CostSketch:
-        """With more executions (Listing III.1): one item and its seconds each."""
+        """Return the sketch with more executions (Listing III.1).
+
+        Args:
+            items: item of each execution.
+            costs: seconds of each execution.
+        """
         which, seconds = items_of(items), np.ascontiguousarray(costs, dtype=np.float64)
         if seconds.shape != which.shape:
             raise ConfigurationError(
-                f"{len(which)} items need as many execution times, not an array of {seconds.shape}"
+                f"{len(which)} items need as many execution times, not an array of shape {seconds.shape}"
             )
         frequencies, times = self.frequencies.copy(), self.times.copy()
         if not _update(self._multipliers, frequencies, times, which, seconds):
-            raise ConfigurationError("execution times are finite and not negative: check how they are measured")
-        return replace(self, frequencies=_frozen(frequencies), times=_frozen(times))
+            raise ConfigurationError("execution times must be finite and not negative: check how they are measured")
+        return replace(self, frequencies=_read_only(frequencies), times=_read_only(times))
 
     def merged(self, others: Iterable[CostSketch]) -> CostSketch:
-        """With everything that is in the others, as if one sketch had seen it all.
+        """Return the sketch of all executions of this sketch and the others.
 
         >>> one, two = CostSketch.empty().updated([1], [2.0]), CostSketch.empty().updated([1], [4.0])
         >>> one.merged([two]).costs([1]).tolist()
@@ -112,48 +118,54 @@ class CostSketch:
         for other in others:
             if (other.shape, other.seed) != (self.shape, self.seed):
                 raise ConfigurationError(
-                    f"a sketch of shape {other.shape} and seed {other.seed} cannot be merged into one of {self.shape} "
-                    f"and {self.seed}: make them with the same rows, columns and seed"
+                    f"a sketch of shape {other.shape} and seed {other.seed} cannot be merged with one of shape "
+                    f"{self.shape} and seed {self.seed}: create both with the same rows, columns and seed"
                 )
             frequencies += other.frequencies
             times += other.times
-        return replace(self, frequencies=_frozen(frequencies), times=_frozen(times))
+        return replace(self, frequencies=_read_only(frequencies), times=_read_only(times))
 
     def cleared(self) -> CostSketch:
-        """Empty again, with the same hash functions."""
+        """Return an empty sketch with the same shape and hash functions."""
         return CostSketch.empty(*self.shape, self.seed)
 
     def ratios(self) -> Costs:
-        """Mean seconds of an execution in each cell, W / F; NaN where there was none."""
-        unknown = np.full(self.shape, np.nan)
-        found: Costs = np.divide(self.times, self.frequencies, where=self.frequencies > 0, out=unknown)
-        return found
+        """Return the mean seconds of an execution in each cell, W / F; NaN for an empty cell."""
+        ratios: Costs = np.full(self.shape, np.nan)
+        np.divide(self.times, self.frequencies, where=self.frequencies > 0, out=ratios)
+        return ratios
 
     def cells(self, unseen: float | None = None) -> Costs:
-        """For every cell its count and the estimate that it gives.
+        """Return the count and the estimated seconds of every cell.
 
-        An empty cell means that the item was never executed. Nothing but a rare item is, so it counts as the mean cell
-        and not as the mean execution, which a few frequent items decide. The paper says nothing of this case, in which
-        its Listing III.2 would divide by zero.
+        An item with an empty cell was never executed, so it is rare. Its estimate is the mean over cells, not the mean
+        over executions, which a few frequent items dominate. The paper does not treat this case: its Listing III.2
+        divides by zero there.
 
         Args:
-            unseen: seconds that empty cells count as instead.
+            unseen: estimated seconds of empty cells; None for the mean over the other cells.
         """
         if unseen is not None and not 0 <= unseen < math.inf:
-            raise ConfigurationError(f"unseen={unseen}: it is seconds, from 0")
-        known, ratios = self.frequencies > 0, self.ratios()
-        usual = (ratios[known].mean() if known.any() else 0.0) if unseen is None else unseen
-        return np.stack([self.frequencies, np.where(known, ratios, usual)], axis=-1)
+            raise ConfigurationError(f"unseen={unseen}: it must be a finite number of seconds, at least 0")
+        seen, ratios = self.frequencies > 0, self.ratios()
+        if unseen is None:
+            unseen = ratios[seen].mean() if seen.any() else 0.0
+        return np.stack([self.frequencies, np.where(seen, ratios, unseen)], axis=-1)
 
     def counts(self, items: npt.ArrayLike) -> Ints:
-        """How often each item was executed, or more."""
-        found = _query(self._multipliers, self.cells(), items_of(items))
-        return found[:, 0].astype(np.int64)
+        """Return the estimated number of executions of each item, which is never too low."""
+        counts_and_costs = _query(self._multipliers, self.cells(), items_of(items))
+        return counts_and_costs[:, 0].astype(np.int64)
 
     def costs(self, items: npt.ArrayLike, unseen: float | None = None) -> Costs:
-        """Estimated seconds of an execution of each item (Listing III.2); ``unseen`` as for ``cells``."""
-        found: Costs = _query(self._multipliers, self.cells(unseen), items_of(items))[:, 1]
-        return found
+        """Return the estimated seconds of an execution of each item (Listing III.2).
+
+        Args:
+            items: the items.
+            unseen: estimated seconds of items that were never executed; None for the mean over cells.
+        """
+        seconds: Costs = _query(self._multipliers, self.cells(unseen), items_of(items))[:, 1]
+        return seconds
 
     @property
     def _multipliers(self) -> Multipliers:
@@ -162,7 +174,7 @@ class CostSketch:
 
 @compiled
 def lightest(numbers: Multipliers, cells: Costs, item: int) -> tuple[float, float]:
-    """Count and estimate in the cell of the item that has the smallest count; of equal ones, in the first row."""
+    """Return count and estimate of the item's cell with the smallest count; of equal ones, that of the first row."""
     least, cost = np.inf, 0.0
     for row in range(cells.shape[0]):
         where = column(numbers, row, item, cells.shape[1])
@@ -174,26 +186,26 @@ def lightest(numbers: Multipliers, cells: Costs, item: int) -> tuple[float, floa
 
 @compiled
 def _update(numbers: Multipliers, frequencies: Ints, times: Costs, items: Items, costs: Costs) -> bool:
-    """Add the executions in place; True if all costs are valid."""
-    fine = True
+    """Add executions in place; return True if all costs are finite and not negative."""
+    valid = True
     for position in range(len(items)):
-        fine = fine and 0.0 <= costs[position] < np.inf
+        valid = valid and 0.0 <= costs[position] < np.inf
         for row in range(len(numbers)):
             where = column(numbers, row, items[position], frequencies.shape[1])
             frequencies[row, where] += 1
             times[row, where] += costs[position]
-    return fine
+    return valid
 
 
 @compiled
 def _query(numbers: Multipliers, cells: Costs, items: Items) -> Costs:
-    """The lightest cell of every item."""
-    found = np.empty((len(items), 2))
+    """Return count and estimate of the lightest cell of each item."""
+    counts_and_costs = np.empty((len(items), 2))
     for position in range(len(items)):
-        found[position, 0], found[position, 1] = lightest(numbers, cells, items[position])
-    return found
+        counts_and_costs[position, 0], counts_and_costs[position, 1] = lightest(numbers, cells, items[position])
+    return counts_and_costs
 
 
-def _frozen(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
+def _read_only(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
     array.setflags(write=False)
     return array

@@ -1,30 +1,32 @@
-"""StreamSwitch: keep latency within a bound over a sliding window, at least cost. In the order in which one reads it:
+"""StreamSwitch: keep latency within a bound over a sliding window, with as few slots as possible.
 
-- ``streamswitch``: the policy, which wires the three stages below for every operator (section 2).
+The files, in reading order:
+
+- ``streamswitch``: the policy, which runs the three stages below for every operator (section 2).
 
 Examine (section 4):
 
-- ``readings``: the counters that go in, and the rates and latencies that come out.
-- ``examine``: latency and rates over the window, from sparse counters.
-- ``slot_places``: slots by their place in arrays, since their numbers have gaps.
-- ``counters``: compiled, what is known after one more interval (4.1 to 4.3).
-- ``counter_readings``: compiled, what can be read from it (4.1 and 4.2).
+- ``readings``: the input of Examine (counters) and its output (rates and latencies).
+- ``examine``: estimates latency and rates over the window from sparse counters.
+- ``slot_places``: maps slot numbers, which have gaps, to array indices.
+- ``counters``: compiled; adds one interval to the counter histories (4.1 to 4.3).
+- ``counter_readings``: compiled; computes rates and latencies from the histories (4.1 and 4.2).
 
 Diagnose (section 3):
 
-- ``diagnosis``: health, limits, what is decided; and ``Rules``, what we add to the paper.
-- ``diagnose``: scale in, balance, scale out or nothing (3.2).
-- ``health``: how healthy slots are, measured and projected (3.3).
-- ``unit_strategies``: the best step of every kind (3.4, Algorithms 1 and 2).
-- ``strain``: compiled, the arithmetic of the two.
+- ``diagnosis``: the values of this stage: health, limits, diagnoses; and ``Rules``, our additions to the paper.
+- ``diagnose``: chooses between scale in, balance, scale out and nothing (3.2).
+- ``health``: classifies slots by their measured and projected latency (3.3).
+- ``unit_strategies``: finds the best step of each kind (3.4, Algorithms 1 and 2).
+- ``strain``: compiled; the arithmetic behind ``health`` and ``unit_strategies``.
 
 Treat (section 5):
 
-- ``treat``: a diagnosis as a change of the plan; ``rheostat.elastic.loop`` carries it out.
+- ``treat``: turns a diagnosis into a change of the plan; ``rheostat.elastic.loop`` carries it out.
 
 Several operators (section 6.6):
 
-- ``path_bounds``: one end-to-end bound, divided between the operators of a path.
+- ``path_bounds``: divides one end-to-end bound between the operators of a path.
 
 The paper's baselines DRS and DRS-LB are in ``rheostat.elastic.baselines.drs``.
 """

@@ -1,6 +1,6 @@
-"""Examine's arithmetic over the counters of all shards, compiled: what can be read from them.
+"""Compiled arithmetic of Examine: computes rates and latencies from the counter histories (sections 4.1 and 4.2).
 
-Histories are as in ``counters``. ``examine`` makes ``Readings`` of what comes out.
+``counters`` describes the histories. ``examine`` turns the result into ``Readings``.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.elastic.streamswitch.counters import MEAN, STALLED, base_of, copied, last_known, waiting_time
+from rheostat.elastic.streamswitch.counters import MEAN, STALLED, copy_of, last_known, waiting_time, window_start
 from rheostat.jit import compiled
+
+WAITED, DONE, STUCK_WAITED, STUCK = 0, 1, 2, 3
+"""Rows of the sums by slot: seconds waited and number of completed rows, and the same of rows in stalled shards."""
 
 
 @compiled
-def read(
+def read_counters(
     ends: Any,
     arrived: Any,
     completed: Any,
@@ -27,13 +30,34 @@ def read(
     patience: int,
     stalls: bool,
 ) -> Any:
-    """Rates and latencies by shard and by slot, and what speaks against them, as ``Readings`` and its problem say."""
+    """Compute rates and latencies by shard and by slot.
+
+    Args:
+        ends: when each interval ended.
+        arrived: long history of arrived rows.
+        completed: short history of completed rows.
+        waited: short history of waiting times.
+        places: short history of places.
+        arrival: rows per second over the window, by shard.
+        restarted: when the counters of each shard last started again.
+        rates: service rates, a row per slot.
+        window: seconds of the window.
+        patience: intervals to wait for a missing counter.
+        stalls: True to count waiting rows in shards that complete nothing.
+
+    Returns:
+        The fields ``arrival``, ``latency``, ``service``, ``usual``, ``shard_latency`` and ``backlog`` of ``Readings``;
+        for every shard the number of intervals since its counters were last known; then five numbers: shards whose
+        counters are missing longer than the patience, shards whose counters are missing but not for so long, the
+        longest such gap in intervals, shards whose counters started again within the window, and slots without a
+        service rate.
+    """
     last, shards = len(ends) - 1, len(arrival)
-    base = base_of(ends, window)
+    base = window_start(ends, window)
     offset = last + 1 - len(completed)
     span = ends[last] - ends[base] if base < last else 1.0
     latency, spent, rows = np.zeros(shards), np.zeros(shards), np.zeros(shards)
-    by_slot = np.zeros((4, len(rates)))  # waited and done, and the same of rows that wait in vain
+    by_slot = np.zeros((4, len(rates)))
     for row in range(base + 1 - offset, len(completed)):
         for shard in range(shards):
             place, seconds = places[row, shard], waited[row, shard]
@@ -42,22 +66,23 @@ def read(
             spent[shard] += seconds
             rows[shard] += done
             if place >= 0:
-                by_slot[0, place] += seconds
-                by_slot[1, place] += done
-    arrival, backlog, gaps = copied(arrival), np.empty(shards), np.zeros(shards, dtype=np.int64)
+                by_slot[WAITED, place] += seconds
+                by_slot[DONE, place] += done
+    arrival, backlog, gaps = copy_of(arrival), np.empty(shards), np.zeros(shards, dtype=np.int64)
     blind = missing = longest = young = 0
     for shard in range(shards):
-        came, went = last_known(arrived, last, shard), last_known(completed, len(completed) - 1, shard)
-        gap = max(last - came, len(completed) - 1 - went)
-        backlog[shard] = max(arrived[came, shard] - completed[went, shard], 0.0)
-        # No row completed, though some wait: their age so far is what is known of their latency, and all are load.
+        arrived_row, completed_row = last_known(arrived, last, shard), last_known(completed, len(completed) - 1, shard)
+        gap = max(last - arrived_row, len(completed) - 1 - completed_row)
+        backlog[shard] = max(arrived[arrived_row, shard] - completed[completed_row, shard], 0.0)
+        # Rows wait but none completed: their age is the latency known so far, and all of them count as load.
         if stalls and rows[shard] == 0 and backlog[shard] > 0 and gap == 0:
-            spent[shard], rows[shard] = waiting_time(ends, arrived, completed[went, shard], last, shard), backlog[shard]
+            spent[shard] = waiting_time(ends, arrived, completed[completed_row, shard], last, shard)
+            rows[shard] = backlog[shard]
             arrival[shard] = max(arrival[shard], backlog[shard] / span)
             place = places[-1, shard]
             if place >= 0:
-                by_slot[2, place] += spent[shard]
-                by_slot[3, place] += rows[shard]
+                by_slot[STUCK_WAITED, place] += spent[shard]
+                by_slot[STUCK, place] += rows[shard]
         latency[shard] = spent[shard] / rows[shard] if rows[shard] > 0 else 0.0
         gaps[shard] = gap
         if gap > patience:
@@ -66,16 +91,16 @@ def read(
             missing, longest = missing + 1, max(longest, gap)
         if ends[last] - restarted[shard] < window:
             young += 1
-    usual, service, unserved = _services(rates, window if stalls else np.inf)
-    by_slot_latency = _worse(by_slot)
-    return arrival, by_slot_latency, service, usual, latency, backlog, gaps, blind, missing, longest, young, unserved
+    usual, service, unserved = _service_rates(rates, window if stalls else np.inf)
+    slot_latency = _slot_latencies(by_slot)
+    return arrival, slot_latency, service, usual, latency, backlog, gaps, blind, missing, longest, young, unserved
 
 
 @compiled
-def _worse(by_slot: Any) -> Any:
-    """The longer one, by slot, of the mean waiting times of rows that were completed and of those that wait in vain."""
+def _slot_latencies(by_slot: Any) -> Any:
+    """Return the latency of every slot: the larger of the means over completed rows and over rows in stalled shards."""
     latency = np.zeros(by_slot.shape[1])
-    for kind in (0, 2):
+    for kind in (WAITED, STUCK_WAITED):
         for place in range(len(latency)):
             if by_slot[kind + 1, place] > 0:
                 latency[place] = max(latency[place], by_slot[kind, place] / by_slot[kind + 1, place])
@@ -83,10 +108,11 @@ def _worse(by_slot: Any) -> Any:
 
 
 @compiled
-def _services(rates: Any, window: float) -> Any:
-    """Service rates as usual, and with stalls: who completes nothing in P seconds does at most one row in P.
+def _service_rates(rates: Any, window: float) -> Any:
+    """Return the usual service rates, the current ones, and the number of slots without one.
 
-    And for how many slots there is none.
+    A slot without a rate of its own gets the mean of the others. A slot that has been stalled for P seconds, at least
+    the window, currently serves at most one row in P seconds.
     """
     usual, service, total, known, unserved = np.empty(len(rates)), np.empty(len(rates)), 0.0, 0, 0
     for place in range(len(rates)):

@@ -1,8 +1,11 @@
-"""Examine's arithmetic over the counters of all shards, compiled: what is known after one more interval.
+"""Compiled arithmetic of Examine: adds one interval to the counter histories of all shards (sections 4.1 to 4.3).
 
-Histories are arrays with a row per interval and a column per shard. That of arrived rows reaches back to the oldest row
-that still waits; completed rows, waiting times and places only to the beginning of the window. Their last rows belong
-together. Missing counters are NaN, and only ever the last ones of a column; the first row always is known.
+A history is an array with a row per interval and a column per shard. Long histories (interval ends and arrived rows)
+reach back to the oldest row still waiting. Short ones (completed rows, waiting times and places) reach back to the
+beginning of the window. The last rows of both belong to the same interval, so row ``r`` of a short history is row
+``r + offset`` of a long one.
+
+A missing counter is NaN. Only the last rows of a column can be missing; its first row is always known.
 """
 
 from __future__ import annotations
@@ -14,28 +17,39 @@ import numpy as np
 from rheostat.elastic.model.smoothing import EWMA_WEIGHT
 from rheostat.jit import compiled
 
-EXACT = 2.0**53
-"""Above it floats cannot count by ones, and no counter of rows gets there."""
+MAX_COUNTER = 2.0**53
+"""Floats count by ones up to here. Larger counters, and times, are treated as missing."""
 
-_FASTEST = 1e12
-"""Rows per second that nothing reaches: a useful time that implies more was not measured but mistaken."""
+_MAX_RATE = 1e12
+"""Rows per second that no slot reaches: a larger rate comes from a wrongly measured useful time and is ignored."""
 
 MEAN, MEASURED, USEFUL, STALLED = 0, 1, 2, 3
-"""Columns of the service rates, which have a row per slot."""
+"""Columns of the array of service rates, which has a row per slot: the fields of ``ServiceRate``."""
 
 
 @compiled
 def rate_after(
     mean: float, measured: bool, useful: float, stalled: float, done: float, spent: float, waiting: bool, seconds: float
 ) -> tuple[float, bool, float, float]:
-    """A service rate after one more interval, as ``ServiceRate.after`` says."""
+    """Return a service rate after one more interval, as the fields of ``ServiceRate``.
+
+    Args:
+        mean: moving average before the interval; NaN if unknown.
+        measured: True if the mean was measured and not only assumed.
+        useful: useful seconds since the last completion.
+        stalled: seconds for which rows have waited and none was completed.
+        done: rows completed in the interval; NaN if unknown.
+        spent: useful seconds in the interval; NaN if unknown.
+        waiting: True if rows were waiting when the interval began.
+        seconds: length of the interval.
+    """
     if np.isnan(done):
         return mean, measured, useful, stalled
     if done == 0:
         more = 0.0 if np.isnan(spent) else spent
         return mean, measured, useful + more, stalled + seconds if waiting else 0.0
     sample = done / (useful + spent) if useful + spent > 0 else np.nan
-    if not sample < _FASTEST:
+    if not sample < _MAX_RATE:
         return mean, measured, 0.0, 0.0
     if measured:
         sample = (1 - EWMA_WEIGHT) * mean + EWMA_WEIGHT * sample
@@ -43,9 +57,9 @@ def rate_after(
 
 
 @compiled
-def base_of(ends: Any, window: float) -> int:
-    """The row where the window that ends with the last row begins."""
-    # A billionth of slack: ends are sums of lengths such as 0.1, which are not exact.
+def window_start(ends: Any, window: float) -> int:
+    """Return the row at which the window begins that ends with the last row."""
+    # Tolerance: ends are sums of lengths such as 0.1, which are not exact.
     limit, row = ends[-1] - window * (1 - 1e-9), len(ends) - 1
     while row > 0 and ends[row] > limit:
         row -= 1
@@ -53,7 +67,7 @@ def base_of(ends: Any, window: float) -> int:
 
 
 @compiled
-def advanced(
+def advance_counters(
     ends: Any,
     arrived: Any,
     completed: Any,
@@ -71,40 +85,63 @@ def advanced(
     useful: Any,
     places_now: Any,
 ) -> Any:
-    """Everything after one more interval, and how many rows at the beginning of both kinds of histories can go."""
+    """Add one interval to everything that Examine remembers.
+
+    Args:
+        ends: when each interval ended.
+        arrived: long history of arrived rows.
+        completed: short history of completed rows.
+        waited: short history of waiting times.
+        places: short history of places.
+        arrival: rows per second over the window, by shard.
+        restarted: when the counters of each shard last started again.
+        rates: service rates, a row per slot.
+        time: end of the new interval.
+        window: seconds of the window.
+        patience: intervals to wait for a missing counter.
+        memory: largest number of intervals to remember.
+        arrived_now: arrived rows by shard at ``time``.
+        completed_now: completed rows by shard at ``time``.
+        useful: useful seconds by slot in the new interval; NaN if unknown.
+        places_now: the place of every shard's slot in the new interval.
+
+    Returns:
+        The first eight arguments after the interval, then how many rows can be dropped at the beginning of the long
+        histories, and how many at the beginning of the short ones.
+    """
     last, shards = arrived.shape
-    # The row of the arrivals that the first row of the shorter histories belongs to.
     offset = last - len(completed)
-    ends = _with_end(ends, time)
-    arrived, completed = _longer(arrived, arrived_now), _longer(completed, completed_now)
-    waited, places = _longer(waited, arrival), _longer(places, places_now)
-    restarted, arrival = copied(restarted), copied(arrival)
-    renewed, gap = last, 0
+    ends = _append_value(ends, time)
+    arrived, completed = _append_row(arrived, arrived_now), _append_row(completed, completed_now)
+    waited, places = _append_row(waited, arrival), _append_row(places, places_now)
+    restarted, arrival = copy_of(restarted), copy_of(arrival)
+    changed, gap = last, 0
     for shard in range(shards):
-        first, missing = _continue(ends, arrived, completed, waited, restarted, shard, patience)
-        renewed, gap = min(renewed, first), max(gap, missing)
-    for row in range(max(renewed, offset + 1), last + 1):
+        first, missing = _check_new_counters(ends, arrived, completed, waited, restarted, shard, patience)
+        changed, gap = min(changed, first), max(gap, missing)
+    for row in range(max(changed, offset + 1), last + 1):
         for shard in range(shards):
-            waited[row - offset, shard] = _waited(ends, arrived, completed, row, offset, shard)
-    base = base_of(ends, window)
+            waited[row - offset, shard] = _waited_seconds(ends, arrived, completed, row, offset, shard)
+    base = window_start(ends, window)
     if base < last:
         for shard in range(shards):
             rate = (arrived[last, shard] - arrived[base, shard]) / (ends[last] - ends[base])
             arrival[shard] = arrival[shard] if np.isnan(rate) else rate
     rates = _rates_after(rates, ends[last] - ends[last - 1], arrived, completed, useful, places_now)
     needed = min(base, last - gap)
-    first = max(_unfinished(arrived, completed, base - offset, needed), last + 1 - memory)
-    since = max(needed, first) - offset
-    _known_at(arrived, first)
-    _known_at(completed, since)
-    return ends, arrived, completed, waited, places, arrival, restarted, rates, first, since
+    first_long = max(_first_unfinished(arrived, completed, base - offset, needed), last + 1 - memory)
+    first_short = max(needed, first_long) - offset
+    _fill_missing(arrived, first_long)
+    _fill_missing(completed, first_short)
+    return ends, arrived, completed, waited, places, arrival, restarted, rates, first_long, first_short
 
 
-# Plain loops instead of slices and NumPy's own functions: as fast, and compiled in a fraction of the time.
+# Plain loops instead of slices and NumPy functions: just as fast, and they compile in a fraction of the time.
 
 
 @compiled
-def copied(values: Any) -> Any:
+def copy_of(values: Any) -> Any:
+    """Return a copy of a one-dimensional array."""
     copy = np.empty_like(values)
     for i in range(len(values)):
         copy[i] = values[i]
@@ -112,81 +149,85 @@ def copied(values: Any) -> Any:
 
 
 @compiled
-def _with_end(ends: Any, time: float) -> Any:
-    longer = np.empty(len(ends) + 1)
-    for i in range(len(ends)):
-        longer[i] = ends[i]
-    longer[len(ends)] = time
+def _append_value(values: Any, value: float) -> Any:
+    longer = np.empty(len(values) + 1)
+    for i in range(len(values)):
+        longer[i] = values[i]
+    longer[len(values)] = value
     return longer
 
 
 @compiled
-def _longer(history: Any, last: Any) -> Any:
+def _append_row(history: Any, new_row: Any) -> Any:
     rows, shards = history.shape
     longer = np.empty((rows + 1, shards), dtype=history.dtype)
     for row in range(rows):
         for shard in range(shards):
             longer[row, shard] = history[row, shard]
     for shard in range(shards):
-        longer[rows, shard] = last[shard]
+        longer[rows, shard] = new_row[shard]
     return longer
 
 
 @compiled
-def _fill(history: Any, shard: int, value: float) -> None:
+def _set_column(history: Any, shard: int, value: float) -> None:
     for row in range(len(history)):
         history[row, shard] = value
 
 
 @compiled
 def last_known(history: Any, row: int, shard: int) -> int:
-    """The last row that is known of a shard, up to a given one."""
+    """Return the last row up to the given one at which the counter of a shard is known."""
     while np.isnan(history[row, shard]):
         row -= 1
     return row
 
 
 @compiled
-def _plausible(counter: float) -> float:
-    return counter if 0 <= counter <= EXACT else np.nan
+def _valid_or_nan(counter: float) -> float:
+    return counter if 0 <= counter <= MAX_COUNTER else np.nan
 
 
 @compiled
-def _continue(
+def _check_new_counters(
     ends: Any, arrived: Any, completed: Any, waited: Any, restarted: Any, shard: int, patience: int
 ) -> tuple[int, int]:
-    """Judge the new counters of a shard, in place; the first row that changed, and how many of the last are missing.
+    """Check the new counters of a shard and correct the histories in place.
 
-    A counter that goes back is taken as missing first, for it may be one bad reading. If it is still behind when the
-    patience is over, it has started again, or what it was compared with was the bad reading: the past of its shard is
-    forgotten, and what waits now counts as having waited all the time that is remembered.
+    A counter that goes back is first treated as missing, since it may be a single bad reading. If it is still behind
+    when the patience is over, then it has started again, or the value it was compared with was the bad reading. The
+    past of the shard is then forgotten, and its waiting rows count as having waited for all of the remembered time.
+
+    Returns:
+        The first row that changed, and how many of the last rows are missing.
     """
     last, end = len(arrived) - 1, len(completed) - 1
-    now, done = _plausible(arrived[last, shard]), _plausible(completed[end, shard])
-    came, went = last_known(arrived, last - 1, shard), last_known(completed, end - 1, shard)
-    was_arrived, was_completed = arrived[came, shard], completed[went, shard]
-    late = max(last - 1 - came, end - 1 - went) >= patience
-    if (now < was_arrived or done < was_completed) and late and not np.isnan(now) and not np.isnan(done):
-        _fill(arrived, shard, now)
-        _fill(completed, shard, min(now, done))
-        _fill(waited, shard, 0.0)
+    now, done = _valid_or_nan(arrived[last, shard]), _valid_or_nan(completed[end, shard])
+    arrived_row, completed_row = last_known(arrived, last - 1, shard), last_known(completed, end - 1, shard)
+    arrived_before, completed_before = arrived[arrived_row, shard], completed[completed_row, shard]
+    patience_over = max(last - 1 - arrived_row, end - 1 - completed_row) >= patience
+    went_back = now < arrived_before or done < completed_before
+    if went_back and patience_over and not np.isnan(now) and not np.isnan(done):
+        _set_column(arrived, shard, now)
+        _set_column(completed, shard, min(now, done))
+        _set_column(waited, shard, 0.0)
         restarted[shard] = ends[last]
         return last, 0
-    now, done = np.nan if now < was_arrived else now, np.nan if done < was_completed else done
-    # More cannot be completed than arrived; where either is missing, what is known is left alone.
+    now, done = np.nan if now < arrived_before else now, np.nan if done < completed_before else done
+    # No more rows can be completed than arrived. If either counter is missing, the other one stays as it is.
     if done > now:
-        done = max(now, was_completed)
+        done = max(now, completed_before)
     arrived[last, shard], completed[end, shard] = now, done
-    _interpolate(ends, arrived, came, shard)
-    _interpolate(ends, completed, went, shard)
-    renewed = last if np.isnan(now) else came + 1
-    renewed = renewed if np.isnan(done) else min(renewed, last - end + went + 1)
-    return renewed, max(last - came if np.isnan(now) else 0, end - went if np.isnan(done) else 0)
+    _interpolate(ends, arrived, arrived_row, shard)
+    _interpolate(ends, completed, completed_row, shard)
+    changed = last if np.isnan(now) else arrived_row + 1
+    changed = changed if np.isnan(done) else min(changed, last - end + completed_row + 1)
+    return changed, max(last - arrived_row if np.isnan(now) else 0, end - completed_row if np.isnan(done) else 0)
 
 
 @compiled
 def _interpolate(ends: Any, history: Any, known: int, shard: int) -> None:
-    """Fill the rows between a known one and the last, if that is known."""
+    """Fill the rows between a known row and the last one, if the last one is known."""
     last, offset = len(history) - 1, len(ends) - len(history)
     if known < last - 1 and not np.isnan(history[last, shard]):
         start, value = ends[offset + known], history[known, shard]
@@ -196,16 +237,17 @@ def _interpolate(ends: Any, history: Any, known: int, shard: int) -> None:
 
 
 @compiled
-def _waited(ends: Any, arrived: Any, completed: Any, row: int, offset: int, shard: int) -> float:
-    """Seconds that the rows completed in an interval had waited, summed.
+def _waited_seconds(ends: Any, arrived: Any, completed: Any, row: int, offset: int, shard: int) -> float:
+    """Return how long the rows completed in an interval had waited, as a sum in seconds; NaN if unknown.
 
-    The paper gives a row the time between the ends of the intervals of its arrival and completion. So it waits through
-    an interval if it had arrived by the end of the one before: counting those rows for every past interval is the sum.
+    The paper defines a row's waiting time as the time between the ends of the intervals in which it arrived and
+    completed. So a row waits through an interval if it had arrived by the end of the previous one. The sum therefore
+    counts, for every past interval, the rows that waited through it.
     """
     before, after = completed[row - offset - 1, shard], completed[row - offset, shard]
     if np.isnan(before) or np.isnan(after) or np.isnan(arrived[row - 1, shard]):
         return np.nan
-    # From this row on, all of them had arrived: binary search, for a long backlog is a long way back.
+    # The first row at which all of them had arrived. Binary search, since a backlog can reach far back.
     all_there, high = 0, row
     while all_there < high:
         middle = (all_there + high) // 2
@@ -219,7 +261,7 @@ def _waited(ends: Any, arrived: Any, completed: Any, row: int, offset: int, shar
 
 @compiled
 def waiting_time(ends: Any, arrived: Any, completed: float, end: int, shard: int) -> float:
-    """Seconds up to a row that rows beyond those completed have waited, summed."""
+    """Return how long the rows after the first ``completed`` ones had waited by row ``end``, as a sum in seconds."""
     total, row = 0.0, end - 1
     while row >= 0 and arrived[row, shard] > completed:
         total += (ends[row + 1] - ends[row]) * (arrived[row, shard] - completed)
@@ -229,7 +271,7 @@ def waiting_time(ends: Any, arrived: Any, completed: float, end: int, shard: int
 
 @compiled
 def _rates_after(rates: Any, seconds: float, arrived: Any, completed: Any, useful: Any, places: Any) -> Any:
-    """Service rates after one more interval (section 4.2)."""
+    """Return the service rates of all slots after one more interval (section 4.2)."""
     slots = len(rates)
     done, waiting, backlog = np.zeros(slots), np.zeros(slots), np.zeros(slots)
     for shard in range(len(places)):
@@ -239,12 +281,12 @@ def _rates_after(rates: Any, seconds: float, arrived: Any, completed: Any, usefu
         done[place] += completed[-1, shard] - completed[-2, shard]
         waiting[place] += 0.0 if np.isnan(before) else before
         backlog[place] += 0.0 if np.isnan(after) else after
-    found = np.empty((slots, 4))
+    updated = np.empty((slots, 4))
     for place in range(slots):
-        spent, waits = useful[place], waiting[place] > 0
+        spent, had_backlog = useful[place], waiting[place] > 0
         if not 0 < spent < np.inf:
-            # Not told, but a slot with work at both ends of the interval will have worked all through it.
-            spent = seconds if waits and backlog[place] > 0 and done[place] > 0 else np.nan
+            # Useful time is unknown, but a slot with a backlog at both ends of the interval was busy throughout.
+            spent = seconds if had_backlog and backlog[place] > 0 and done[place] > 0 else np.nan
         spent = seconds if spent > seconds else spent
         mean, measured, gathered, stalled = rate_after(
             rates[place, MEAN],
@@ -253,30 +295,37 @@ def _rates_after(rates: Any, seconds: float, arrived: Any, completed: Any, usefu
             rates[place, STALLED],
             done[place],
             spent,
-            waits,
+            had_backlog,
             seconds,
         )
-        found[place, MEAN], found[place, MEASURED] = mean, 1.0 if measured else 0.0
-        found[place, USEFUL], found[place, STALLED] = gathered, stalled
-    return found
+        updated[place, MEAN], updated[place, MEASURED] = mean, 1.0 if measured else 0.0
+        updated[place, USEFUL], updated[place, STALLED] = gathered, stalled
+    return updated
 
 
 @compiled
-def _unfinished(arrived: Any, completed: Any, base: int, most: int) -> int:
-    """The first row of which not all rows were completed when the window began, but not after a given row."""
-    for row in range(most):
+def _first_unfinished(arrived: Any, completed: Any, base: int, limit: int) -> int:
+    """Return the first row with rows that were not completed when the window began, but at most ``limit``.
+
+    Args:
+        arrived: history of arrived rows.
+        completed: history of completed rows.
+        base: row of ``completed`` at which the window begins.
+        limit: largest result.
+    """
+    for row in range(limit):
         for shard in range(arrived.shape[1]):
-            known = completed[base, shard]
-            if np.isnan(known):
-                known = completed[last_known(completed, len(completed) - 1, shard), shard]
-            if not arrived[row, shard] <= known:
+            done = completed[base, shard]
+            if np.isnan(done):
+                done = completed[last_known(completed, len(completed) - 1, shard), shard]
+            if not arrived[row, shard] <= done:
                 return row
-    return most
+    return limit
 
 
 @compiled
-def _known_at(history: Any, row: int) -> None:
-    """What is missing at a row that becomes the first has to start from something known."""
+def _fill_missing(history: Any, row: int) -> None:
+    """Replace missing counters of a row, which is about to become the first one, with the last known ones."""
     for shard in range(history.shape[1]):
         if np.isnan(history[row, shard]):
             history[row, shard] = history[last_known(history, row, shard), shard]

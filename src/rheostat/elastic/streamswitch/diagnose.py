@@ -1,10 +1,10 @@
-"""Diagnose: what to do about an operator, if anything (StreamSwitch section 3.2).
+"""Diagnose: decides what to do about an operator, if anything (StreamSwitch section 3.2).
 
 One decision moves shards from one slot to one other: all of them (scale in), some of them (balance), or some of them to
-a new slot (scale out). Such a small step is quick to carry out, and what it did is measured before the next. The policy
-``StreamSwitch`` calls ``diagnose``; DRS uses the other functions here to put its own decisions into words.
+a new slot (scale out). Such a small step is quick to carry out, and its effect is measured before the next one. The
+policy ``StreamSwitch`` calls ``diagnose``; DRS uses the other functions here to report its own decisions.
 
-Beyond the paper: a limit on the number of slots; and a severe slot that cannot be helped, because one shard alone is
+Beyond the paper: the number of slots is limited, and a severe slot that cannot be helped, because one shard alone is
 too much for it, does not keep the others from being helped.
 """
 
@@ -16,44 +16,45 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.elastic.model.plan import Action
+from rheostat.elastic.model.units import rows_per_second
 from rheostat.elastic.streamswitch.diagnosis import OURS, Diagnosis, Health, Limits, Rules, UnitStrategy
 from rheostat.elastic.streamswitch.health import (
     assess,
     described,
-    distrust,
     operator_health,
-    seconds,
+    problem_after,
     slot_strains,
+    strain_text,
 )
 from rheostat.elastic.streamswitch.readings import Readings
 from rheostat.elastic.streamswitch.unit_strategies import best_merge, best_move
 
 
 def diagnose(readings: Readings, limits: Limits, rules: Rules = OURS) -> Diagnosis:
-    """The next step: none, scale in, balance or scale out.
+    """Choose the next step: nothing, scale in, balance or scale out.
 
     >>> hot = Readings.of((0, 0, 1), (600, 500, 100), service=(1000, 1000), latency=(0.5, 0.01))
     >>> found = diagnose(hot, Limits())
     >>> found.action.value, found.moves, found.health.name, found.projected.name
     ('balance', ((0, 1),), 'SEVERE', 'MODERATE')
     """
-    verdict, _, each, worst, which = assess(readings, limits)
-    doubt = distrust(readings, verdict)
-    if doubt:
-        return nothing(readings, Health.MODERATE, (f"the readings cannot be trusted: {doubt}",), feasible=True)
+    verdict, _, health, worst, worst_place = assess(readings, limits)
+    problem = problem_after(readings, verdict)
+    if problem:
+        return nothing(readings, Health.MODERATE, (f"the readings cannot be trusted: {problem}",), feasible=True)
     if len(readings.slots) > limits.max_slots:
         merge = best_merge(readings, limits, rules)
-        why = f"{len(readings.slots)} slots are more than the limit of {limits.max_slots}"
-        return concluded(readings, limits, Action.SCALE_IN, merge, (why,))
+        reason = f"{len(readings.slots)} slots exceed the limit of {limits.max_slots}"
+        return concluded(readings, limits, Action.SCALE_IN, merge, (reason,))
     if worst == Health.SEVERE:
-        return _relieved(readings, limits, rules, each)
+        return _relieve(readings, limits, rules, health)
     if worst == Health.MODERATE:
-        return nothing(readings, Health.MODERATE, (f"no slot is severe; {described(readings, limits, which)}",))
-    return _saved(readings, limits, rules)
+        return nothing(readings, Health.MODERATE, (f"no slot is severe; {described(readings, limits, worst_place)}",))
+    return _scale_in(readings, limits, rules)
 
 
 def nothing(readings: Readings, state: Health, reasons: tuple[str, ...], feasible: bool = True) -> Diagnosis:
-    """The decision to leave things as they are."""
+    """Return the decision to change nothing."""
     return Diagnosis(Action.NOTHING, (), readings.routing, None, None, state, state, feasible, reasons)
 
 
@@ -65,30 +66,31 @@ def concluded(
     reasons: Sequence[str],
     feasible: bool = True,
 ) -> Diagnosis:
-    """A strategy as a diagnosis, with what it is expected to bring."""
+    """Return the diagnosis that carries out a strategy, with its expected effect; nothing if there is no strategy."""
     state, after = operator_health(readings, limits, None), operator_health(readings, limits, strategy)
     if strategy is None:
         return nothing(readings, state, (*reasons, "no move of shards helps"), feasible)
     moves = tuple((shard, strategy.target) for shard in strategy.shards)
+    before_text, after_text = (" and ".join(map(strain_text, pair)) for pair in (strategy.before, strategy.after))
     expected = (
         f"{action}: {len(moves)} shards from slot {strategy.source} to slot {strategy.target}, projected latency "
-        f"{seconds(strategy.before)} before, {seconds(strategy.after)} after"
+        f"{before_text} before, {after_text} after"
     )
     return Diagnosis(
-        action,
-        moves,
-        moved(readings.routing, moves),
-        strategy.source,
-        strategy.target,
-        state,
-        after,
-        feasible,
-        (*reasons, expected),
+        action=action,
+        moves=moves,
+        routing=moved(readings.routing, moves),
+        source=strategy.source,
+        target=strategy.target,
+        health=state,
+        projected=after,
+        feasible=feasible,
+        reasons=(*reasons, expected),
     )
 
 
 def moved(routing: Sequence[int], moves: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-    """The routing table after moves.
+    """Return the routing table after moves, each a pair of a shard and its new slot.
 
     >>> moved((0, 0, 1), [(1, 2)])
     (0, 2, 1)
@@ -100,60 +102,66 @@ def moved(routing: Sequence[int], moves: Sequence[tuple[int, int]]) -> tuple[int
     return tuple(table)
 
 
-def severe_first(readings: Readings, limits: Limits, rules: Rules, each: npt.NDArray[np.int64]) -> Iterator[int]:
-    """Places of the severe slots that may be helped, the most strained first.
+def severe_first(readings: Readings, limits: Limits, rules: Rules, health: npt.NDArray[np.int64]) -> Iterator[int]:
+    """Yield the places of the severe slots that may be helped, the most strained first.
 
-    As published only those with the highest projected latency are looked at; of overloaded ones, all of which have
-    an infinite one, the first that can be helped.
+    As published, only slots with the highest projected latency may be helped. It is infinite for all overloaded slots,
+    so among those the first that can be helped is.
+
+    Args:
+        readings: the operator's readings.
+        limits: the operator's limits.
+        rules: whether overloaded slots are ranked.
+        health: health of every slot.
     """
     strains = slot_strains(readings, limits, rules)
-    severe = sorted(np.flatnonzero(each == Health.SEVERE).tolist(), key=lambda i: (-strains[i], i))
+    severe = sorted(np.flatnonzero(health == Health.SEVERE).tolist(), key=lambda i: (-strains[i], i))
     return (i for i in severe if rules.overload or strains[i] == strains[severe[0]])
 
 
-def _saved(readings: Readings, limits: Limits, rules: Rules) -> Diagnosis:
-    """All is good: one slot fewer if all stays good."""
+def _scale_in(readings: Readings, limits: Limits, rules: Rules) -> Diagnosis:
+    """All slots are good: give one up if the others stay good."""
     if len(readings.slots) <= limits.min_slots:
-        return nothing(readings, Health.GOOD, ("all slots are good, and there are no more than needed",))
+        return nothing(readings, Health.GOOD, (f"all slots are good, and the minimum is {limits.min_slots}",))
     merge = best_merge(readings, limits, rules)
     if merge is None or operator_health(readings, limits, merge) != Health.GOOD:
-        return nothing(readings, Health.GOOD, ("all slots are good, and with one slot fewer they would not be",))
-    return concluded(readings, limits, Action.SCALE_IN, merge, ("all slots are good, and stay so with one slot fewer",))
+        return nothing(readings, Health.GOOD, ("all slots are good, but would not be with one slot fewer",))
+    reason = "all slots are good, and stay good with one slot fewer"
+    return concluded(readings, limits, Action.SCALE_IN, merge, (reason,))
 
 
-def _relieved(readings: Readings, limits: Limits, rules: Rules, each: npt.NDArray[np.int64]) -> Diagnosis:
-    """Some are severe: help the worst that can be helped, by another slot if that is enough, else by a new one."""
-    room = len(readings.slots) < limits.max_slots
+def _relieve(readings: Readings, limits: Limits, rules: Rules, health: npt.NDArray[np.int64]) -> Diagnosis:
+    """Some slots are severe: help the worst that can be helped, by an existing slot if possible, else by a new one."""
+    may_grow = len(readings.slots) < limits.max_slots
     reasons: list[str] = []
     helpless: list[int] = []
-    for source in severe_first(readings, limits, rules, each):
+    for source in severe_first(readings, limits, rules, health):
         reasons.append(f"severe: {described(readings, limits, source)}")
-        other = best_move(readings, limits, source, rules=rules)
+        to_other = best_move(readings, limits, source, rules=rules)
         ignored = helpless if rules.overload else ()
-        if other and operator_health(readings, limits, other, ignored) != Health.SEVERE:
-            return concluded(readings, limits, Action.BALANCE, other, reasons, feasible=not helpless)
-        new = best_move(readings, limits, source, fresh=True, rules=rules)
-        if new and room:
-            return concluded(readings, limits, Action.SCALE_OUT, new, reasons, feasible=not helpless)
-        if other and rules.overload:
+        if to_other and operator_health(readings, limits, to_other, ignored) != Health.SEVERE:
+            return concluded(readings, limits, Action.BALANCE, to_other, reasons, feasible=not helpless)
+        to_new = best_move(readings, limits, source, fresh=True, rules=rules)
+        if to_new and may_grow:
+            return concluded(readings, limits, Action.SCALE_OUT, to_new, reasons, feasible=not helpless)
+        if to_other and rules.overload:
             reasons.append(
-                f"all {limits.max_slots} slots are in use: the bound cannot be kept, this is the best there is"
+                f"all {limits.max_slots} slots are in use: the bound cannot be kept, this is the best possible step"
             )
-            return concluded(readings, limits, Action.BALANCE, other, reasons, feasible=False)
-        reasons.append(
-            f"slot {readings.slots[source]} cannot be helped: "
-            + (
-                f"all {limits.max_slots} slots are in use and none is better off"
-                if new
-                else _too_heavy(readings, source)
-            )
+            return concluded(readings, limits, Action.BALANCE, to_other, reasons, feasible=False)
+        obstacle = (
+            f"all {limits.max_slots} slots are in use and no move to another slot is worthwhile"
+            if to_new
+            else _heaviest_shard(readings, source)
         )
+        reasons.append(f"slot {readings.slots[source]} cannot be helped: {obstacle}")
         helpless.append(source)
     return nothing(readings, Health.SEVERE, tuple(reasons), feasible=False)
 
 
-def _too_heavy(readings: Readings, source: int) -> str:
-    mine = np.flatnonzero(readings.places == source)
-    heaviest = int(mine[readings.arrival[mine].argmax()])
-    whole = readings.arrival[mine].sum()
-    return f"shard {heaviest} has {readings.arrival[heaviest]:.4g} of its {whole:.4g} rows/s, and cannot be divided"
+def _heaviest_shard(readings: Readings, source: int) -> str:
+    """Describe the heaviest shard of a slot."""
+    shards = np.flatnonzero(readings.places == source)
+    heaviest = int(shards[readings.arrival[shards].argmax()])
+    load, whole = float(readings.arrival[heaviest]), float(readings.arrival[shards].sum())
+    return f"shard {heaviest} receives {rows_per_second(load)} of its {rows_per_second(whole)} and cannot be divided"

@@ -1,4 +1,4 @@
-"""What is wrong with an operator and what to do about it: the values around StreamSwitch's Diagnose (section 3)."""
+"""Values of StreamSwitch's Diagnose stage: health of slots, limits, rules and diagnoses (section 3)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ class Health(IntEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """What is asked of an operator, with the paper's values.
+    """The latency and size limits of an operator. Defaults are the paper's values.
 
     Attributes:
-        bound: seconds that mean latency over the window may reach: L.
-        alert: seconds of measured latency from which a slot can be severe: l. Below the bound, or it comes too late.
-        margin: share of the service rate that is kept free: epsilon. More of it costs slots and buys success.
-        max_slots: never more than these.
-        min_slots: never fewer by scaling in.
+        bound: upper bound of the mean latency over the window, in seconds: the paper's L.
+        alert: measured latency, in seconds, above which a slot can be severe: the paper's l. Choose it well below the
+            bound, so that there is time to react.
+        margin: share of the service rate to keep free, from 0 to below 1: the paper's epsilon. A larger margin uses
+            more slots and violates the bound less often.
+        max_slots: largest number of slots.
+        min_slots: number of slots below which nothing is scaled in.
     """
 
     bound: float = 1.0
@@ -40,24 +42,27 @@ class Limits:
 
     def __post_init__(self) -> None:
         if not (0 < self.bound < np.inf and 0 < self.alert < np.inf and 0 <= self.margin < 1):
-            raise TopologyError(f"{self}: bound and alert are seconds above 0, the margin is from 0 to below 1")
+            raise TopologyError(f"{self}: bound and alert must be above 0 seconds, margin from 0 to below 1")
         if not 1 <= self.min_slots <= self.max_slots:
-            raise TopologyError(f"{self}: there is at least one slot, and at most as many as max_slots")
+            raise TopologyError(f"{self}: min_slots must be at least 1 and at most max_slots")
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What Rheostat adds to StreamSwitch and to DRS; ``PUBLISHED`` is without all of it.
+    """Rheostat's additions to StreamSwitch and DRS, each of which can be switched off; ``PUBLISHED`` has none.
 
     Attributes:
-        overload: True to tell overloaded slots apart by how overloaded they are, and to do the best there is where the
-            bound cannot be kept. As published their projected latency is infinite and so the same.
-        worthwhile: share by which a move of shards has to lower the worse latency of its two slots. As published any
+        overload: True to rank overloaded slots by how overloaded they are, and to take the best possible step where
+            the bound cannot be kept. As published, the projected latency of every overloaded slot is infinite, so all
+            of them rank the same.
+        worthwhile: share by which a move of shards must lower the larger latency of its two slots. As published, any
             improvement is enough.
-        stalls: True to count rows that wait in vain as load and their age as latency. As published only rows that were
-            completed say anything of latency.
-        plan: True if DRS asks for all slots where no number of them keeps the bound. As published it has no plan then.
-        patient: True if DRS gives up no slot while rows are later than the bound. As published it looks at rates alone.
+        stalls: True to count waiting rows as load and their age as latency in shards that complete nothing. As
+            published, only completed rows enter the latency.
+        plan: True to let DRS ask for all slots if no number of slots keeps the bound. As published, it then has no
+            plan.
+        patient: True to let DRS give up no slot while the measured latency exceeds the bound. As published, it looks
+            at rates alone.
     """
 
     overload: bool = True
@@ -68,23 +73,26 @@ class Rules:
 
 
 OURS = Rules()
+"""All additions."""
+
 PUBLISHED = Rules(overload=False, worthwhile=0.0, stalls=False, plan=False, patient=False)
+"""The algorithms as their papers print them."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What to do, and why.
+    """The decision for one operator, with its reasons.
 
     Attributes:
-        action: what kind of change it is.
-        moves: the shards that move, with the slot they move to.
-        routing: the routing table after the moves.
+        action: the kind of change.
+        moves: pairs of a shard and the slot it moves to.
+        routing: the slot of every shard after the moves.
         source: the slot that shards leave; None if nothing moves.
-        target: the slot that takes them.
-        health: of the operator as it is.
-        projected: of the operator after the moves, by the latency measured so far.
-        feasible: False if the bound cannot be kept within the limits, and this is only the best that can be done.
-        reasons: in words and numbers.
+        target: the slot that receives them; None if nothing moves.
+        health: health of the operator now.
+        projected: health of the operator after the moves, given the latency measured so far.
+        feasible: False if the bound cannot be kept within the limits; the decision is then the best possible.
+        reasons: why, in words and numbers.
     """
 
     action: Action
@@ -103,11 +111,11 @@ class UnitStrategy:
     """Shards that move from one slot to another: the paper's unit strategy (K, s, d).
 
     Attributes:
-        shards: those that move.
-        source: the slot that they leave.
-        target: the slot that takes them.
-        before: strain of source and target as they are.
-        after: strain of source and target once the shards have moved.
+        shards: the shards that move.
+        source: number of the slot they leave.
+        target: number of the slot they move to.
+        before: strain of source and target now.
+        after: strain of source and target after the move.
     """
 
     shards: tuple[int, ...]

@@ -1,10 +1,10 @@
-"""One end-to-end latency bound for a path of operators, as a bound for each of them (StreamSwitch section 6.6).
+"""Divides an end-to-end latency bound between the operators of a path (StreamSwitch section 6.6).
 
-An operator succeeds more often the looser its bound, and the path does best when its worst operator does. So the bound
-is divided such that all succeed equally often. There are two ways: ``split_bound`` divides it at once, from latencies
-that were measured; ``adjusted`` shifts it a little, from success rates under the bounds in force, since bounds also
-change what operators do. ``PathBounds`` is what the policy remembers between two such shifts; the paper proposes them
-without saying how fast.
+An operator *succeeds* in a window if its mean latency is within its bound, and the path does best when its worst
+operator does. So the bound is divided such that all operators succeed equally often. ``split_bound`` divides it at
+once, from measured latencies. ``adjusted`` changes the bounds a little, from the success rates under the current ones,
+because bounds also change what operators do. The paper proposes such adjustments without saying how fast.
+``PathBounds`` is what the policy remembers between two of them.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from rheostat.elastic.streamswitch.readings import Readings
 from rheostat.errors import TopologyError
 
 SMALLEST_SHARE = 0.05
-"""Of an equal share of the bound: what every operator keeps, for success that is never lost cannot be measured."""
+"""Smallest bound of an operator, as a share of an equal division of the end-to-end bound.
+
+It keeps the bounds of operators that always succeed from shrinking towards 0.
+"""
 
 GAIN = 5.0
-"""How fast bounds follow success: a rate that is 1 % below the mean makes a bound 5 % longer."""
+"""How fast bounds follow success rates: a rate 1 % below the mean makes a bound 5 % longer."""
 
 
 @dataclass(frozen=True)
 class BoundSplit:
-    """Bounds by operator, which add up to the end-to-end bound.
+    """An end-to-end bound divided by ``split_bound``.
 
     Attributes:
-        bounds: seconds by operator.
+        bounds: bound of every operator in seconds; they add up to the end-to-end bound.
         success: share of the measured latencies within the bound, by operator.
         feasible: False if some operator would never succeed.
     """
@@ -41,40 +44,41 @@ class BoundSplit:
 
     @property
     def worst(self) -> float:
-        """The lowest success rate: what the split makes as high as it can be."""
+        """The lowest success rate, which the split maximises."""
         return min(self.success.values())
 
 
 def split_bound(total: float, latencies: Mapping[str, Sequence[float]]) -> BoundSplit:
-    """The split under which the worst success rate is highest, by the latencies that operators had.
+    """Divide a bound such that the worst success rate is as high as possible, given measured latencies.
 
-    For any success rate, each operator needs its quantile of latencies; the highest rate whose quantiles fit into the
-    bound is the best. What is left over goes to all in proportion.
+    To succeed at some rate, an operator needs that quantile of its latencies as its bound. The best rate is the highest
+    one whose quantiles add up to at most the total. The rest of the total goes to all operators in proportion.
 
     Args:
-        latencies: mean latencies of windows, by operator; what is not a time is left out.
+        total: the end-to-end bound, in seconds.
+        latencies: mean latencies of past windows, by operator; NaN, infinite and negative ones are ignored.
 
     >>> found = split_bound(2.0, {"split": [0.4, 0.6, 1.0, 1.2], "count": [0.2, 0.3, 0.6, 0.9]})
     >>> {name: round(bound, 3) for name, bound in found.bounds.items()}, found.worst
     ({'split': 1.25, 'count': 0.75}, 0.75)
     """
-    names, samples = _checked(total, latencies)
+    names, samples = _valid_latencies(total, latencies)
     known = [s for s in samples if len(s)]
     if not known:
         return BoundSplit(dict.fromkeys(names, total / len(names)), dict.fromkeys(names, 1.0), True)
-    # An operator of which nothing is known is taken to be like the others together.
+    # An operator without latencies is assumed to be like all others together.
     samples = [s if len(s) else np.sort(np.concatenate(known)) for s in samples]
     rates = np.unique(np.concatenate([np.arange(1, len(s) + 1) / len(s) for s in samples]))
     low, high = 0, len(rates)
     while low < high:
         middle = (low + high) // 2
-        fits = _needed(samples, rates[middle]).sum() <= total
+        fits = _quantiles(samples, rates[middle]).sum() <= total
         low, high = (middle + 1, high) if fits else (low, middle)
-    needed = _needed(samples, rates[max(low - 1, 0)])
-    shares = _kept(needed / needed.sum() if needed.sum() > 0 else np.full(len(names), 1 / len(names)))
-    # The floor on shares is for operators that need next to nothing; where it would cost success, it gives way.
+    needed = _quantiles(samples, rates[max(low - 1, 0)])
+    shares = _with_smallest_share(needed / needed.sum() if needed.sum() > 0 else np.full(len(names), 1 / len(names)))
+    # The smallest share is for operators that need almost nothing. Where it would cost success, it does not apply.
     bounds = total * shares if (total * shares >= needed).all() or low == 0 else needed * (total / needed.sum())
-    # A sum that rounding makes a little too small for a quantile must not lose it.
+    # A bound that rounding made slightly smaller than its quantile counts as the quantile.
     bounds = np.where(np.isclose(bounds, needed, rtol=1e-12, atol=0.0), needed, bounds)
     success = [float((s <= b).mean()) for s, b in zip(samples, bounds, strict=True)]
     named = dict(zip(names, bounds.tolist(), strict=True))
@@ -82,37 +86,40 @@ def split_bound(total: float, latencies: Mapping[str, Sequence[float]]) -> Bound
 
 
 def adjusted(bounds: Mapping[str, float], success: Mapping[str, float], gain: float = 0.5) -> dict[str, float]:
-    """The next bounds, after success rates were measured under these: a little from those above the mean to the others.
+    """Return the next bounds: operators that succeed more often than the mean give a little to the others.
 
-    The sum stays. Operators without a measured rate, or with one that is not between 0 and 1, count as the mean.
+    The sum of the bounds stays the same.
 
     Args:
-        gain: how fast: with 1, a rate of 0.1 above the mean costs about a tenth of a bound.
+        bounds: current bound of every operator, in seconds.
+        success: success rates under these bounds, by operator. A missing rate, or one that is not between 0 and 1,
+            counts as the mean of the others.
+        gain: how much bounds change: with 1, a rate of 0.1 above the mean costs about a tenth of the bound.
 
     >>> adjusted({"split": 1.0, "count": 1.0}, {"split": 0.8, "count": 1.0}, gain=1.0)["split"]
     1.0996...
     """
     names, now = list(bounds), np.array(list(bounds.values()), dtype=np.float64)
     if not names or not (np.isfinite(now) & (now > 0)).all() or not 0 < gain < np.inf:
-        raise TopologyError(f"bounds={dict(bounds)}, gain={gain}: bounds and gain are numbers above 0")
+        raise TopologyError(f"bounds={dict(bounds)}, gain={gain}: every bound and gain must be finite and above 0")
     rates = np.array([success.get(name, np.nan) for name in names], dtype=np.float64)
     known = (rates >= 0) & (rates <= 1)
     if not known.any():
         return dict(bounds)
-    away = np.where(known, rates - rates[known].mean(), 0.0)
-    grown = now * np.exp(-gain * away)
-    return dict(zip(names, (now.sum() * _kept(grown / grown.sum())).tolist(), strict=True))
+    excess = np.where(known, rates - rates[known].mean(), 0.0)
+    scaled = now * np.exp(-gain * excess)
+    return dict(zip(names, (now.sum() * _with_smallest_share(scaled / scaled.sum())).tolist(), strict=True))
 
 
 @dataclass(frozen=True)
 class PathBounds:
-    """Bounds of the operators on a path, which add up to the end-to-end bound.
+    """The current bounds of the operators on a path, and how often they were kept.
 
     Attributes:
-        bounds: seconds by operator.
-        kept: readings of shards that were within their bound since the bounds last changed.
-        read: all readings of shards since then.
-        since: when the bounds last changed.
+        bounds: bound of every operator in seconds; they add up to the end-to-end bound.
+        kept: number of shard latencies within the bound since the bounds last changed, by operator.
+        read: number of all shard latencies since the bounds last changed, by operator.
+        since: when the bounds last changed, in seconds; minus infinity before the first observation.
     """
 
     bounds: Mapping[str, float]
@@ -122,14 +129,19 @@ class PathBounds:
 
     @classmethod
     def equal(cls, total: float, operators: Sequence[str]) -> PathBounds:
-        """As much for every operator."""
+        """Return bounds that are the same for every operator."""
         zeros = dict.fromkeys(operators, 0.0)
         return cls(dict.fromkeys(operators, total / max(len(operators), 1)), zeros, zeros)
 
     def after(self, time: float, seen: Mapping[str, Readings], every: float) -> PathBounds:
-        """After one more interval; bounds change once so many seconds have passed.
+        """Return the bounds after one more interval.
 
-        Shards without rows say nothing, and neither do readings that cannot be trusted.
+        Shards without rows do not count, nor do readings that cannot be trusted.
+
+        Args:
+            time: end of the interval, in seconds.
+            seen: readings by operator.
+            every: seconds after which the bounds are adjusted.
 
         >>> late, fine = (Readings.of((0, 1), (9, 9), (99, 99), (0, 0), (seconds, 0.1)) for seconds in (1.5, 0.2))
         >>> path = PathBounds.equal(2.0, ("split", "count"))
@@ -155,21 +167,25 @@ class PathBounds:
         return PathBounds(adjusted(self.bounds, rates, GAIN), zeros, zeros, time)
 
 
-def _checked(total: float, latencies: Mapping[str, Sequence[float]]) -> tuple[list[str], list[Floats]]:
+def _valid_latencies(total: float, latencies: Mapping[str, Sequence[float]]) -> tuple[list[str], list[Floats]]:
+    """Return the operators and the sorted valid latencies of each."""
     if not latencies or not 0 < total < np.inf:
-        raise TopologyError(f"a bound of {total} s for {len(latencies)} operators: there is at least one, and a bound")
+        raise TopologyError(
+            f"cannot divide a bound of {total} s between {len(latencies)} operators: "
+            "pass a bound above 0 and at least one operator"
+        )
     arrays = [np.asarray(values, dtype=np.float64).ravel() for values in latencies.values()]
     return list(latencies), [np.sort(a[np.isfinite(a) & (a >= 0)]) for a in arrays]
 
 
-def _needed(samples: Sequence[Floats], rate: float) -> Floats:
-    """The bound that each operator needs to succeed at a rate: its quantile."""
-    # A trillionth less, for k/n of one operator may be rounded to a little above the same share of another.
+def _quantiles(samples: Sequence[Floats], rate: float) -> Floats:
+    """Return the bound that each operator needs to succeed at a rate."""
+    # Slightly less than the rate: rounding may make k/n of one operator larger than the same share of another.
     return np.array([s[max(int(np.ceil(rate * len(s) * (1 - 1e-12))) - 1, 0)] for s in samples])
 
 
-def _kept(shares: Floats) -> Floats:
-    """Shares with a smallest one, the rest in proportion."""
+def _with_smallest_share(shares: Floats) -> Floats:
+    """Raise shares to the smallest one allowed, and scale the others so that the sum stays 1."""
     least = SMALLEST_SHARE / len(shares)
     low = np.zeros(len(shares), dtype=bool)
     while (more := (shares < least) & ~low).any():

@@ -1,4 +1,4 @@
-"""What an operator is examined by, and what is read from it: the values around StreamSwitch's Examine (section 4)."""
+"""Values of StreamSwitch's Examine stage: the metrics that go in, and the readings that come out (section 4)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rheostat.errors import TopologyError
 
 @dataclass(frozen=True, eq=False)
 class Metrics:
-    """What one interval measured. Counters that are NaN, infinite or negative count as missing.
+    """The measurements of one interval. A counter that is NaN, infinite or negative counts as missing.
 
     Attributes:
-        time: when the interval ended, in seconds on any clock that does not go back.
-        arrived: rows that ever arrived, by shard.
-        completed: rows that were ever completed, by shard.
-        useful: seconds spent in deserialising, processing and serialising in this interval, by the number of the slot.
-        routing: the slot that every shard had in this interval.
+        time: when the interval ended, in seconds on a clock that never goes back.
+        arrived: total number of rows that have arrived since the job started, by shard.
+        completed: total number of rows completed since the job started, by shard.
+        useful: seconds spent on deserialising, processing and serialising in this interval, by slot number.
+        routing: the slot of every shard in this interval.
     """
 
     time: float
@@ -38,9 +38,9 @@ class ServiceRate:
     """The service rate of a slot: rows per useful second.
 
     Attributes:
-        mean: moving average; NaN while nothing is known.
-        measured: False while it is only assumed, from the slots that a new slot took its shards from.
-        useful: useful seconds since the last completion, which belong to the rows that complete next.
+        mean: moving average; NaN if unknown.
+        measured: False if the mean is only assumed, from the slots that a new slot received its shards from.
+        useful: useful seconds since the last completion; they belong to the rows that complete next.
         stalled: seconds for which rows have waited and none was completed.
     """
 
@@ -50,7 +50,13 @@ class ServiceRate:
     stalled: float = 0.0
 
     def after(self, done: float, useful: float, waiting: bool, seconds: float) -> ServiceRate:
-        """After one more interval.
+        """Return the service rate after one more interval.
+
+        Args:
+            done: rows completed in the interval; NaN if unknown.
+            useful: useful seconds in the interval; NaN if unknown.
+            waiting: True if rows were waiting when the interval began.
+            seconds: length of the interval.
 
         >>> rate = ServiceRate().after(100, 0.5, True, 1.0)
         >>> rate.mean, rate.after(300, 1.0, True, 1.0).mean  # 200, then 7/8 of it and 1/8 of 300
@@ -62,19 +68,22 @@ class ServiceRate:
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """What Examine hands to Diagnose; arrays by shard, or by slot in the order of ``slots``.
+    """The result of Examine, which Diagnose decides by. Arrays are by shard, or by slot in the order of ``slots``.
 
     Attributes:
-        time: when the window ends, in seconds.
+        time: end of the window, in seconds.
         routing: the slot of every shard.
-        slots: the numbers of the slots, sorted.
-        arrival: rows per second and shard over the window; all that wait, for a shard of which no row completes.
-        latency: mean seconds of the rows that each slot completed in the window, or of those that wait there in vain.
-        service: rows per useful second and slot; next to nothing for a slot that has stalled.
-        usual: the same without regard to a stall: what a new slot in its place may do.
+        slots: the slot numbers, sorted.
+        arrival: rows per second that arrived over the window, by shard. For a shard that completes nothing, at least
+            all waiting rows divided by the window.
+        latency: mean latency in seconds over the window, by slot: of completed rows, or, if larger, of rows waiting
+            in shards that complete nothing.
+        service: rows per useful second, by slot; close to 0 for a stalled slot.
+        usual: rows per useful second without regard to stalls, by slot: what a new slot in its place can be expected
+            to serve.
         shard_latency: like ``latency``, by shard.
         backlog: rows that wait, by shard.
-        blind: shards whose counters are missing for so long that their last rate stands in.
+        blind: shards whose counters have been missing for so long that their last known rate is used.
         problem: why the readings cannot be trusted; empty if they can.
     """
 
@@ -93,9 +102,15 @@ class Readings:
     def __post_init__(self) -> None:
         shards, slots = len(self.routing), len(self.slots)
         if not (len(self.arrival) == len(self.shard_latency) == len(self.backlog) == shards):
-            raise TopologyError(f"readings of {shards} shards need a rate, a latency and a backlog for each of them")
+            raise TopologyError(
+                f"readings of {shards} shards need a value per shard, but have {len(self.arrival)} of arrival, "
+                f"{len(self.shard_latency)} of shard_latency and {len(self.backlog)} of backlog"
+            )
         if not (len(self.latency) == len(self.service) == len(self.usual) == slots):
-            raise TopologyError(f"readings of {slots} slots need a latency and a service rate for each of them")
+            raise TopologyError(
+                f"readings of {slots} slots need a value per slot, but have {len(self.latency)} of latency, "
+                f"{len(self.service)} of service and {len(self.usual)} of usual"
+            )
 
     @classmethod
     def of(
@@ -107,7 +122,15 @@ class Readings:
         shard_latency: Sequence[float] | None = None,
         time: float = 0.0,
     ) -> Readings:
-        """From rates and latencies that are known, as a simulation knows them; slots in the order of their numbers.
+        """Return readings with known rates and latencies, without a backlog or stalls.
+
+        Args:
+            routing: the slot of every shard.
+            arrival: rows per second, by shard.
+            service: rows per useful second, by slot in the order of the slot numbers.
+            latency: seconds, by slot in the order of the slot numbers.
+            shard_latency: seconds, by shard; 0 if not given.
+            time: end of the window, in seconds.
 
         >>> Readings.of(routing=(2, 0, 0), arrival=(5, 1, 1), service=(10, 10), latency=(0.1, 0.2)).slots
         (0, 2)
@@ -127,10 +150,10 @@ class Readings:
 
     @cached_property
     def places(self) -> Places:
-        """The place in ``slots`` of every shard's slot; -1 if it is not among them."""
+        """For every shard, the index of its slot in ``slots``; -1 if the slot is not among them."""
         return places_of(self.routing, self.slots)
 
     @property
     def valid(self) -> bool:
-        """Whether Diagnose may use them (section 4.3)."""
+        """True if Diagnose may use the readings (section 4.3)."""
         return not self.problem

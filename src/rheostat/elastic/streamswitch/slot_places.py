@@ -1,6 +1,7 @@
-"""Routing tables whose slots have places, 0, 1, 2, ... in the order of their numbers, so that arrays can be used.
+"""Routing tables as array indices.
 
-Numbers of slots have gaps, since slots come and go. Tables hardly ever change, so what is worked out once is kept.
+Slot numbers have gaps, since slots come and go. Arrays by slot therefore use a slot's *place*: its index in the sorted
+list of slot numbers. Routing tables rarely change, so computed places are cached.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy.typing as npt
 Places = npt.NDArray[np.int64]
 
 NOWHERE = -1
-"""The place of a slot that does not exist, or no longer."""
+"""The place of a slot that does not exist, or no longer exists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +24,12 @@ class SlotPlaces:
     """A routing table with the places of its slots.
 
     Attributes:
-        routing: the slot of every shard.
-        slots: the numbers of the slots, sorted.
-        places: the place in ``slots`` of every shard's slot.
+        routing: the slot number of every shard.
+        slots: the slot numbers, sorted.
+        places: for every shard, the index of its slot in ``slots``.
 
-    >>> known = SlotPlaces.of((7, 2, 7))
-    >>> known.routing, known.slots, known.places.tolist()
+    >>> table = SlotPlaces.of((7, 2, 7))
+    >>> table.routing, table.slots, table.places.tolist()
     ((7, 2, 7), (2, 7), [1, 0, 1])
     """
 
@@ -38,7 +39,7 @@ class SlotPlaces:
 
     @classmethod
     def of(cls, routing: Sequence[int] | Places) -> SlotPlaces:
-        """From the slot of every shard."""
+        """Return the table for a routing, given as the slot number of every shard."""
         array = np.asarray(routing, dtype=np.int64)
         slots = tuple(np.unique(array).tolist())
         table = tuple(array.tolist())
@@ -46,12 +47,12 @@ class SlotPlaces:
 
     @classmethod
     def unrouted(cls, shards: int) -> SlotPlaces:
-        """While no shard has a slot yet."""
+        """Return a table in which no shard has a slot yet."""
         routing = (NOWHERE,) * shards
         return cls(routing, (), places_of(routing, ()))
 
     def routes(self, routing: Sequence[int] | Places) -> bool:
-        """True if that is the routing.
+        """Return True if this table has exactly the given routing.
 
         >>> SlotPlaces.of((7, 2)).routes((7, 2)), SlotPlaces.of((7, 2)).routes(np.array([2, 7]))
         (True, False)
@@ -61,18 +62,18 @@ class SlotPlaces:
         return np.array_equal(np.asarray(self.slots, dtype=np.int64)[self.places], routing) if self.slots else False
 
     def places_in(self, later: SlotPlaces) -> Places:
-        """The place that each slot has in a later table; NOWHERE for those that are gone."""
+        """Return the place of each slot in a later table; NOWHERE for slots that are gone."""
         return places_of(self.slots, later.slots)
 
 
 @lru_cache(maxsize=32)
 def places_of(routing: tuple[int, ...], slots: tuple[int, ...]) -> Places:
-    """The place of each slot that is named among the slots that there are, which are sorted.
+    """Return the index in ``slots`` of each slot number in ``routing``; NOWHERE for numbers not among them.
 
     >>> places_of((7, 2, 5), (2, 7)).tolist()
     [1, 0, -1]
     """
-    number = {slot: place for place, slot in enumerate(slots)}
-    places = np.array([number.get(slot, NOWHERE) for slot in routing], dtype=np.int64)
+    index = {slot: place for place, slot in enumerate(slots)}
+    places = np.array([index.get(slot, NOWHERE) for slot in routing], dtype=np.int64)
     places.setflags(write=False)
     return places

@@ -1,7 +1,7 @@
-"""StreamSwitch as a policy: Examine, Diagnose, Treat, operator by operator.
+"""StreamSwitch as a policy: Examine, Diagnose and Treat, for every operator.
 
-Operators are bounded one by one. An end-to-end bound is divided between them, and divided anew at intervals. The
-simulator runs it; it is not connected to Spark yet.
+Every operator has a latency bound of its own. A bound for the whole path is divided between the operators, again and
+again. The policy runs in the simulator; it is not connected to Spark yet.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from rheostat.elastic.streamswitch.diagnosis import OURS, PUBLISHED, Diagnosis, 
 from rheostat.elastic.streamswitch.examine import Examination, advance, readings
 from rheostat.elastic.streamswitch.path_bounds import PathBounds
 from rheostat.elastic.streamswitch.readings import Metrics, Readings
-from rheostat.elastic.streamswitch.treat import free_cores, in_use, treated, without_empty
+from rheostat.elastic.streamswitch.treat import apply_diagnosis, drop_empty_slots, free_cores, in_use
 from rheostat.errors import TopologyError
 
 
 @dataclass(frozen=True, eq=False)
-class Examined:
-    """What Examine knows of every operator, and where new slots may go.
+class StreamSwitchHistory:
+    """What the policy remembers between observations.
 
     Attributes:
-        operators: what is known of each, by name.
-        cores: how many cores every node has.
-        path: bounds of single operators while an end-to-end bound is divided between them.
+        operators: Examine's state of every operator, by name.
+        cores: number of cores of every node, from the last observation.
+        path: the bounds of the operators under an end-to-end bound; None if there is no such bound.
     """
 
     operators: Mapping[str, Examination]
@@ -43,20 +43,20 @@ class Examined:
 
 @dataclass(frozen=True)
 class StreamSwitch:
-    """Keeps latency within a bound over a sliding window, at least cost (StreamSwitch).
+    """Keeps latency within a bound over a sliding window, with as few slots as possible (StreamSwitch).
 
     Runs in the simulator; it is not connected to Spark yet.
 
     Attributes:
-        limits: latency bound L, alert threshold l, safety margin epsilon, and how many slots an operator may have.
-        window: seconds over which latency is bounded: T.
-        bounds: other latency bounds for single operators, in seconds.
-        end_to_end: one bound for all operators together, in seconds, divided such that all keep their part equally
-            often (section 6.6). Given instead of ``bounds``.
-        dividing: seconds after which it is divided anew.
-        name: how reports call it.
-        waits: how long changes are waited for, and how long it rests after one.
-        rules: what is added to the paper's algorithm; ``StreamSwitch.published()`` is without.
+        limits: latency bound, alert threshold, safety margin, and how many slots an operator may have.
+        window: seconds over which latency is bounded: the paper's T.
+        bounds: latency bounds of single operators in seconds, by name; the others have that of ``limits``.
+        end_to_end: one bound in seconds for all operators together, instead of ``bounds``. It is divided such that all
+            operators keep their part equally often (section 6.6). None for no such bound.
+        dividing: seconds after which ``end_to_end`` is divided again.
+        name: name of the policy in reports.
+        waits: how long to wait for a change, and how long to rest after one.
+        rules: our additions to the paper's algorithm; ``StreamSwitch.published()`` has none of them.
 
     >>> from rheostat.elastic.model.plan import OperatorPlan
     >>> plan = Plan({"split": OperatorPlan.even(8, 2), "count": OperatorPlan.even(8, 2)}, 1)
@@ -82,15 +82,17 @@ class StreamSwitch:
         if self.end_to_end is None:
             return
         if self.bounds:
-            raise TopologyError("end_to_end and bounds: give the bound of the whole path, or one for each operator")
+            raise TopologyError(
+                "end_to_end and bounds are both given: pass the bound of the whole path, or one per operator"
+            )
         if not (0 < self.end_to_end < np.inf and 0 < self.dividing < np.inf):
-            raise TopologyError(f"end_to_end={self.end_to_end}, dividing={self.dividing}: both are seconds above 0")
+            raise TopologyError(f"end_to_end={self.end_to_end}, dividing={self.dividing}: both must be above 0 seconds")
 
     @classmethod
     def published(cls, limits: Limits = Limits(), window: float = 1.0) -> Self:
-        """As the paper prints it: overload has no degrees, any improvement is enough, and nothing rests.
+        """Return the policy as published: overloaded slots are not ranked, and any improvement is enough.
 
-        The next change may come as soon as the last one is observed (section 4.3).
+        It does not rest either: the next change may come as soon as the last one is observed (section 4.3).
 
         >>> StreamSwitch.published().name, StreamSwitch.published().waits.calm
         ('streamswitch-published', 0.0)
@@ -98,17 +100,17 @@ class StreamSwitch:
         waits = Waits(rest=0.0, calm=0.0)
         return cls(limits=limits, window=window, name=f"{cls.name}-published", waits=waits, rules=PUBLISHED)
 
-    def begin(self, plan: Plan) -> Examined:
-        """Nothing examined yet."""
+    def begin(self, plan: Plan) -> StreamSwitchHistory:
+        """Return the history before the first observation."""
         stalls = self.rules.stalls
         operators = {
             n: Examination.start(len(p.routing), self.window, stalls=stalls) for n, p in plan.operators.items()
         }
         path = None if self.end_to_end is None else PathBounds.equal(self.end_to_end, list(operators))
-        return Examined(operators, np.zeros(0, dtype=np.int64), path)
+        return StreamSwitchHistory(operators, np.zeros(0, dtype=np.int64), path)
 
-    def learn(self, history: Examined, observation: Observation) -> Examined:
-        """Examine one more interval."""
+    def learn(self, history: StreamSwitchHistory, observation: Observation) -> StreamSwitchHistory:
+        """Return the history after one more observation: the paper's Examine."""
         states = dict(history.operators)
         for name, seen in observation.operators.items():
             if name in states:
@@ -116,47 +118,59 @@ class StreamSwitch:
         path = history.path
         if path is not None:
             path = path.after(observation.time, {n: readings(s) for n, s in states.items()}, self.dividing)
-        return Examined(states, observation.cores, path)
+        return StreamSwitchHistory(states, observation.cores, path)
 
-    def decide(self, history: Examined, plan: Plan) -> Proposal:
-        """Diagnose every operator; each is treated by itself. Slots on nodes that have gone come first."""
-        fled = NOBODY if history.cores.all() else evacuate(plan, history.cores)
-        if fled.stuck:
-            return Proposal(fled.revisions, None, fled.reasons)
-        revisions, reasons = list(fled.revisions), []
-        fleeing = {revision.operator for revision in revisions}
+    def decide(self, history: StreamSwitchHistory, plan: Plan) -> Proposal:
+        """Propose a change for every operator by itself. Operators with slots on lost nodes are evacuated first."""
+        evacuation = NOBODY if history.cores.all() else evacuate(plan, history.cores)
+        if evacuation.stuck:
+            return Proposal(evacuation.revisions, None, evacuation.reasons)
+        revisions, reasons = list(evacuation.revisions), []
+        evacuated = {revision.operator for revision in revisions}
         for name, state in history.operators.items():
-            if name in fleeing:
+            if name in evacuated:
                 continue
-            revision, found = self._diagnosed(name, state, plan, history, revisions)
-            reasons += [f"{name}: {reason}" for reason in found]
+            revision, why = self._revise(name, state, plan, history, revisions)
+            reasons += [f"{name}: {reason}" for reason in why]
             if revision is not None:
                 revisions.append(revision)
         return Proposal(tuple(revisions), None, tuple(reasons)) if revisions or reasons else STAY
 
-    def _diagnosed(
-        self, name: str, state: Examination, plan: Plan, history: Examined, others: Sequence[Revision]
+    def _revise(
+        self, name: str, state: Examination, plan: Plan, history: StreamSwitchHistory, others: Sequence[Revision]
     ) -> tuple[Revision | None, tuple[str, ...]]:
-        """What becomes of one operator, and why; ``others`` are the revisions so far, whose cores are taken."""
+        """Diagnose one operator.
+
+        Args:
+            name: the operator.
+            state: Examine's state of it.
+            plan: the plan in force.
+            history: what the policy remembers.
+            others: revisions of other operators in this round, whose cores are taken.
+
+        Returns:
+            The revision, or None if nothing changes; and the reasons.
+        """
         part, seen, limits = plan.operators[name], readings(state), self._limits(name, history.path)
-        found = type(self).rule(seen, limits, self.rules)
-        if found.action == Action.NOTHING and part.slots == len(seen.slots):
-            return None, found.reasons
+        diagnosis = type(self).rule(seen, limits, self.rules)
+        if diagnosis.action == Action.NOTHING and part.slots == len(seen.slots):
+            return None, diagnosis.reasons
         if not state.table.routes(part.routing):
-            return None, (*found.reasons, "what was measured belongs to another routing: wait")
+            return None, (*diagnosis.reasons, "waiting: the last measurements are of another routing")
         node = -1
-        if found.action == Action.SCALE_OUT and not in_use(part, found.target):
+        if diagnosis.action == Action.SCALE_OUT and not in_use(part, diagnosis.target):
             free = free_cores(plan, others, history.cores)
             if free.any():
                 node = int(free.argmax())
             else:
                 limits = replace(limits, max_slots=max(min(limits.max_slots, part.slots), limits.min_slots))
-                found = type(self).rule(seen, limits, self.rules)
-        if found.action == Action.NOTHING or found.target is None:
-            return without_empty(name, part, seen.slots, limits.min_slots), found.reasons
-        if node < 0 and not in_use(part, found.target):
-            return None, (*found.reasons, f"{found.action} is not possible: all cores are in use")
-        return Revision(name, treated(part, found, node), found.action, found.reasons, found.feasible), found.reasons
+                diagnosis = type(self).rule(seen, limits, self.rules)
+        if diagnosis.action == Action.NOTHING or diagnosis.target is None:
+            return drop_empty_slots(name, part, seen.slots, limits.min_slots), diagnosis.reasons
+        if node < 0 and not in_use(part, diagnosis.target):
+            return None, (*diagnosis.reasons, f"{diagnosis.action} is not possible: all cores are in use")
+        new = apply_diagnosis(part, diagnosis, node)
+        return Revision(name, new, diagnosis.action, diagnosis.reasons, diagnosis.feasible), diagnosis.reasons
 
     def _limits(self, operator: str, path: PathBounds | None) -> Limits:
         bound = (self.bounds if path is None else path.bounds).get(operator)

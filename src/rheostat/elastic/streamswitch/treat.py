@@ -1,7 +1,7 @@
-"""Treat: a diagnosis as a change of the plan, with a node for a new slot (StreamSwitch section 5).
+"""Treat: turns a diagnosis into a change of the plan, with a node for a new slot (StreamSwitch section 5).
 
-The policy calls this after Diagnose. Carrying the change out, asking again until it is observed, and the rest after it
-are the loop's (``rheostat.elastic.loop.treatment``), for all policies alike.
+The policy calls these functions after Diagnose. For all policies alike, ``rheostat.elastic.loop.treatment`` carries the
+change out, asks again until it is observed, and rests after it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rheostat.elastic.streamswitch.diagnosis import Diagnosis
 
 
 def in_use(part: OperatorPlan, slot: int | None) -> bool:
-    """True if the operator has that slot.
+    """Return True if the operator has a slot with this number.
 
     >>> in_use(OperatorPlan.even(4, 2), 1), in_use(OperatorPlan.even(4, 2), 2), in_use(OperatorPlan.even(4, 2), None)
     (True, False, False)
@@ -25,11 +25,12 @@ def in_use(part: OperatorPlan, slot: int | None) -> bool:
 
 
 def free_cores(plan: Plan, revisions: Sequence[Revision], cores: Ints) -> Ints:
-    """Cores of every node that nobody has or is about to get; what is about to be given up is still in use.
+    """Return the number of free cores of every node; a core that a revision gives up still counts as used.
 
     Args:
-        revisions: those that were decided on already.
-        cores: how many cores every node has.
+        plan: the plan in force.
+        revisions: revisions already decided on, whose new slots use cores too.
+        cores: number of cores of every node.
 
     >>> free_cores(Plan({"count": OperatorPlan.even(4, 3, 2)}, 2), (), np.array([2, 2])).tolist()
     [0, 1]
@@ -45,24 +46,31 @@ def free_cores(plan: Plan, revisions: Sequence[Revision], cores: Ints) -> Ints:
     return free
 
 
-def without_empty(name: str, part: OperatorPlan, loaded: Sequence[int], fewest: int) -> Revision | None:
-    """The operator without slots that have no shard, down to the fewest that are wanted; None if there is none."""
-    empty = np.setdiff1d(part.used, loaded)[max(fewest - len(loaded), 0) :]
+def drop_empty_slots(name: str, part: OperatorPlan, loaded: Sequence[int], min_slots: int) -> Revision | None:
+    """Return a revision that gives up slots without shards; None if there are none to give up.
+
+    Args:
+        name: the operator.
+        part: its plan in force.
+        loaded: numbers of the slots that have shards.
+        min_slots: number of slots to keep, even if some of them are empty.
+    """
+    empty = np.setdiff1d(part.used, loaded)[max(min_slots - len(loaded), 0) :]
     if not len(empty):
         return None
     nodes = part.nodes.copy()
     nodes[empty] = -1
-    text = f"slots {', '.join(map(str, empty.tolist()))} have no shards"
-    return Revision(name, OperatorPlan(part.routing, nodes), Action.SCALE_IN, (text,))
+    reason = f"slots {', '.join(map(str, empty.tolist()))} have no shards"
+    return Revision(name, OperatorPlan(part.routing, nodes), Action.SCALE_IN, (reason,))
 
 
-def treated(part: OperatorPlan, found: Diagnosis, node: int) -> OperatorPlan:
-    """The operator's plan after a diagnosis that moves shards; a new slot goes to the node."""
-    target = found.target
+def apply_diagnosis(part: OperatorPlan, diagnosis: Diagnosis, node: int) -> OperatorPlan:
+    """Return the operator's plan after a diagnosis that moves shards; a new slot goes to ``node``."""
+    target = diagnosis.target
     assert target is not None
     nodes = np.r_[part.nodes, np.full(max(target + 1 - len(part.nodes), 0), -1)]
     if nodes[target] < 0:
         nodes[target] = node
-    if found.action == Action.SCALE_IN and found.source is not None:
-        nodes[found.source] = -1
-    return OperatorPlan(np.asarray(found.routing, dtype=np.int64), nodes)
+    if diagnosis.action == Action.SCALE_IN and diagnosis.source is not None:
+        nodes[diagnosis.source] = -1
+    return OperatorPlan(np.asarray(diagnosis.routing, dtype=np.int64), nodes)

@@ -1,7 +1,7 @@
-"""The best step of every kind: which slot to give up, or which shards to move where (StreamSwitch section 3.4).
+"""Finds the best step of each kind: which slot to give up, or which shards to move where (StreamSwitch section 3.4).
 
-Beyond the paper: overloaded slots, whose projected latency is infinite, are told apart by how overloaded they are, so
-that a step that helps is found however bad things are; and a move has to be worthwhile. ``Rules`` switches both off.
+Beyond the paper: overloaded slots, whose projected latency is infinite, are ranked by how overloaded they are, so that
+a helpful step is found under any overload; and a move must be worthwhile. ``Rules`` switches both off.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from rheostat.arrays import Floats
 from rheostat.elastic.streamswitch.diagnosis import OURS, Limits, Rules, UnitStrategy
 from rheostat.elastic.streamswitch.health import slot_arrivals
 from rheostat.elastic.streamswitch.readings import Readings
-from rheostat.elastic.streamswitch.strain import best_pair, best_shift, lowest_of, prefixes_of, strain_of, strains_of
+from rheostat.elastic.streamswitch.strain import best_pair, best_prefixes, best_shift, lowest_of, strain_of, strains_of
 
 
 def best_merge(readings: Readings, limits: Limits, rules: Rules = OURS) -> UnitStrategy | None:
-    """The slot to give up and the one that takes its shards: the lexicographically lowest latencies (Algorithm 1).
+    """Choose a slot to give up and a slot that takes its shards; None if there are fewer than two (Algorithm 1).
 
-    The paper's listing starts from the latencies as they are, which no merger improves; any merger is better than none
-    here, and whether its latency is acceptable is for the caller to judge.
+    The result has the lexicographically lowest strains of all pairs. The paper's listing compares with the latencies
+    before the merge, which no merge improves. Here any merge is better than none, and the caller decides whether its
+    latency is acceptable.
 
     >>> found = best_merge(Readings.of((0, 1, 2), (100, 100, 300), (1000, 1000, 1000), (0, 0, 0)), Limits())
     >>> found.source, found.target, found.shards
@@ -41,73 +42,97 @@ def best_merge(readings: Readings, limits: Limits, rules: Rules = OURS) -> UnitS
 def best_move(
     readings: Readings, limits: Limits, source: int, fresh: bool = False, rules: Rules = OURS
 ) -> UnitStrategy | None:
-    """Some shards of a slot, and another slot or a fresh one, that lower the latencies most; None if none does.
+    """Choose shards of a slot, and the slot they should move to, that lower the strains most; None if no move does.
 
-    Shards go in the order of their latency, lowest first, since a move delays them (Algorithm 2). Idle ones stay. As
-    many go as make the two slots most alike, by their loads where both are overloaded. As published, a move to another
-    slot has to lower the higher of both latencies (line 20), so a slot that stays overloaded is not helped; a move to
-    a fresh one is made all the same, since no scale out is better while the highest latency stays infinite.
+    Shards move in the order of their latency, lowest first, since a move delays them (Algorithm 2). Idle shards stay.
+    As many move as make the strains of the two slots most alike.
+
+    As published, a move to another slot must lower the larger of the two latencies (line 20), so a slot that stays
+    overloaded is not helped. A move to a new slot is made in any case, since no scale out is better while the largest
+    latency stays infinite.
 
     Args:
+        readings: the operator's readings.
+        limits: the operator's limits.
         source: place of the slot in ``readings.slots``.
-        fresh: to a new slot, which is taken to be as fast as the source usually is.
+        fresh: True to move to a new slot, which is assumed to be as fast as the source usually is.
+        rules: whether overloaded slots are ranked, and what is worthwhile.
 
     >>> busy = Readings.of((0, 0, 0, 1), (300, 300, 300, 700), (1000, 1000), (0.5, 0), shard_latency=(0.5, 0.2, 0.4, 0))
     >>> best_move(busy, Limits(), 0) is None, best_move(busy, Limits(), 0, fresh=True).shards
     (True, (1,))
     """
-    mine = np.flatnonzero((readings.places == source) & (readings.arrival > 0))
-    if len(mine) < 2 or not (fresh or len(readings.slots) > 1):
+    shards = np.flatnonzero((readings.places == source) & (readings.arrival > 0))
+    if len(shards) < 2 or not (fresh or len(readings.slots) > 1):
         return None
-    mine = mine[readings.shard_latency[mine].argsort(kind="stable")]
+    shards = shards[readings.shard_latency[shards].argsort(kind="stable")]
     loads, rooms = slot_arrivals(readings), (1 - limits.margin) * readings.service
-    own = loads[source], rooms[source]
-    prefix = np.zeros(len(mine))
-    np.cumsum(readings.arrival[mine[:-1]], out=prefix[1:])
+    prefix = np.zeros(len(shards))
+    np.cumsum(readings.arrival[shards[:-1]], out=prefix[1:])
     if fresh:
-        taken, theirs, rooms = np.zeros(1), np.zeros(1), (1 - limits.margin) * readings.usual[[source]]
+        target_loads, target_strains = np.zeros(1), np.zeros(1)
+        target_rooms = (1 - limits.margin) * readings.usual[[source]]
     else:
         others = np.arange(len(loads)) != source
-        taken, rooms = loads[others], rooms[others]
-        theirs = strains_of(taken, rooms, rules.overload)
-    best, count, now, left, received = best_shift(prefix, *own, taken, rooms, theirs, rules.worthwhile, rules.overload)
-    if best < 0 or (not rules.overload and not fresh and max(left, received) >= max(now, theirs[best])):
+        target_loads, target_rooms = loads[others], rooms[others]
+        target_strains = strains_of(target_loads, target_rooms, rules.overload)
+    best, count, now, source_after, target_after = best_shift(
+        prefix,
+        loads[source],
+        rooms[source],
+        target_loads,
+        target_rooms,
+        target_strains,
+        rules.worthwhile,
+        rules.overload,
+    )
+    if best < 0:
         return None
-    target = _unused(readings.slots) if fresh else readings.slots[best + int(best >= source)]
-    shards, before = tuple(mine[:count].tolist()), (now, float(theirs[best]))
-    return UnitStrategy(shards, readings.slots[source], target, before, (left, received))
+    before, after = (now, float(target_strains[best])), (source_after, target_after)
+    if not rules.overload and not fresh and max(after) >= max(before):
+        return None
+    target = _unused_number(readings.slots) if fresh else readings.slots[best + int(best >= source)]
+    return UnitStrategy(tuple(shards[:count].tolist()), readings.slots[source], target, before, after)
 
 
 def best_prefix(
     prefix: Floats, source: tuple[float, float], taken: Floats, speeds: Floats, margin: float
 ) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
-    """How many shards to move to each target so that the worse of the two slots is best, and both their strains then.
+    """Choose how many shards to move to each target so that the larger strain of the two slots is lowest.
 
-    The source's strain falls with every shard and the target's rises, so the best is where they cross, which binary
-    search finds, or one shard before.
+    With every shard the strain of the source falls and that of the target rises. So the best number is where they
+    cross, found by binary search, or one shard less.
 
     Args:
         prefix: load of the first 0, 1, 2, ... shards.
         source: load and service rate of the source.
         taken: load of each target.
         speeds: service rate of each target.
-        margin: share of the service rates that is kept free.
+        margin: share of the service rates to keep free.
+
+    Returns:
+        For every target, the number of shards, the strain of the source afterwards, and that of the target.
 
     >>> loads = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
     >>> best_prefix(loads, (5.0, 10.0), np.array([0.0, 3.0, 9.0]), np.full(3, 10.0), margin=0.0)[0].tolist()
     [2, 1, 0]
     """
-    rooms = (1 - margin) * source[1], (1 - margin) * speeds
-    counts, left, received = prefixes_of(prefix, source[0], rooms[0], taken, rooms[1])
-    return counts, left, received
+    counts, source_strains, target_strains = best_prefixes(
+        prefix, source[0], (1 - margin) * source[1], taken, (1 - margin) * speeds
+    )
+    return counts, source_strains, target_strains
 
 
 def lowest(added: Floats, removed: Floats) -> int:
-    """Which change makes the latencies, sorted from the highest, lexicographically lowest.
+    """Return the index of the change that makes the strains of all slots, sorted from the highest, lowest.
 
-    Rows are changes: latencies that go and others that come. What stays is the same on both sides of a comparison, so
-    the order rests on the highest latency of which one side has more. Written with a sign, those that come are worse
-    the higher they are and those that go better, and the signed values compare one after the other.
+    A change replaces a few strains with others. All other strains are the same for every change, so two changes differ
+    first at the highest strain that one of them has more often. An added strain counts as positive and a removed one as
+    negative; sorted by falling absolute value, the signed values of two changes then compare lexicographically.
+
+    Args:
+        added: strains that a change adds, a row per change.
+        removed: strains that a change removes, a row per change.
 
     >>> lowest(np.array([[5.0, 4.0], [5.0, 3.0]]), np.array([[7.0, 1.0], [7.0, 1.0]]))
     1
@@ -115,7 +140,7 @@ def lowest(added: Floats, removed: Floats) -> int:
     return lowest_of(added, removed, len(added))
 
 
-def _unused(slots: Sequence[int]) -> int:
-    """The lowest number that no slot has."""
+def _unused_number(slots: Sequence[int]) -> int:
+    """Return the lowest number that no slot has."""
     taken = set(slots)
     return next(number for number in range(len(slots) + 1) if number not in taken)

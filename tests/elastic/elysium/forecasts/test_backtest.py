@@ -1,4 +1,4 @@
-"""Back-tests: by hand, blind to the future, and a choice that pays on recorded loads."""
+"""Back-tests: scores by hand, no look into the future, and better forecasts of recorded loads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DATA = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[5] / "shared"
 
 @dataclass(frozen=True)
 class Last:
-    """Forecasts a multiple of the last value, and notes what it was given."""
+    """Forecasts a multiple of the last value, and records its calls."""
 
     factor: float = 1.0
     learned: list[int] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Last:
 
 
 def test_a_score_by_hand() -> None:
-    # 4 too low of 10, 1 too high of 10 (which is within nothing), and exactly 10 % too low of 10.
+    # Real peaks of 10: one forecast is 4 too low, one is 1 too high, and one is exactly 10 % too low.
     found = score(np.array([6.0, 11.0, 9.0]), np.array([10.0, 10.0, 10.0]), quantile=0.9)
     assert found.under == pytest.approx(1 / 3)
     assert found.over == pytest.approx(1 / 30)

@@ -1,4 +1,4 @@
-"""Forecasters see the past only, learn what can be learned, and refuse what is too short."""
+"""Forecasters use only the past, learn regular loads, and refuse short histories."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def fitted(number: int) -> Forecast:
 @pytest.mark.parametrize("number", range(len(FORECASTERS)))
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 570), st.integers(0, 2**32 - 1), st.sampled_from((0.0, 1.0, 1e6)))
-@example(24, 1, 1e6)  # a day is over, and nothing more is known
-@example(168, 1, 1e6)  # a week
-def test_what_comes_later_changes_no_forecast(number: int, moment: int, seed: int, size: float) -> None:
+@example(24, 1, 1e6)  # exactly a day is known
+@example(168, 1, 1e6)  # exactly a week
+def test_later_values_change_no_forecast(number: int, moment: int, seed: int, size: float) -> None:
     origins = np.unique(np.clip([1, moment // 2, moment - 1, moment], 1, moment))
     changed = load().values.copy()
     changed[moment:] = size * np.random.default_rng(seed).random(len(changed) - moment)
@@ -50,7 +50,7 @@ def test_what_comes_later_changes_no_forecast(number: int, moment: int, seed: in
 
 
 @pytest.mark.parametrize("number", range(len(FORECASTERS)))
-def test_one_origin_alone_gives_what_it_gives_among_others(number: int) -> None:
+def test_the_forecast_of_an_origin_does_not_depend_on_others(number: int) -> None:
     origins = np.arange(300, 330)
     together = fitted(number).peaks(load(), origins)
     alone = [float(fitted(number).peaks(load(), origins[i : i + 1])[0]) for i in range(len(origins))]
@@ -83,7 +83,7 @@ def test_the_last_third_of_the_history_tests_the_network_and_teaches_it_nothing(
     assert 0 < forecast.error < 0.5 < other.error
     everything = PaperNetwork(folds=2, tolerance=1e-1, trained=1.0)
     assert not np.array_equal(everything.fitted(past, HORIZON).peaks(past, at), forecast.peaks(past, at))
-    # By hand: the error is on the rows behind 70 % of all that have a past and a horizon.
+    # By hand: the error is that of the last 30 % of the rows with enough past and horizon.
     held = np.arange(10, 396)[int(0.7 * 386) :]
     ahead = np.lib.stride_tricks.sliding_window_view(past.values, HORIZON)[held]
     missed = np.abs(forecast.network(inputs(past, held, 10)) - ahead).mean()
@@ -91,7 +91,7 @@ def test_the_last_third_of_the_history_tests_the_network_and_teaches_it_nothing(
 
 
 def test_a_network_needs_something_to_learn_from() -> None:
-    with pytest.raises(ConfigurationError, match="a share up to 1"):
+    with pytest.raises(ConfigurationError, match="above 0 and at most 1"):
         PaperNetwork(trained=0.0)
 
 
@@ -159,7 +159,7 @@ def test_boosted_trees_give_the_quantile_asked_for() -> None:
 @given(st.integers(1, 570), st.booleans())
 @example(24, True)  # exactly a day is known
 @example(168, True)  # exactly a week
-def test_what_the_trees_see_is_what_slices_of_the_past_say(origin: int, alone: bool) -> None:
+def test_features_equal_those_of_slices_of_the_past(origin: int, alone: bool) -> None:
     logs = np.log1p(load().values)
     level, rows = features(load().until(origin) if alone else load(), np.array([origin]), HORIZON)
     past = np.concatenate([np.full(200, logs[0]), logs[:origin]])
@@ -176,7 +176,7 @@ def test_what_the_trees_see_is_what_slices_of_the_past_say(origin: int, alone: b
 
 def test_a_series_needs_finite_numbers_in_one_row() -> None:
     for values in (np.array([1.0, np.nan]), np.zeros((2, 2))):
-        with pytest.raises(ConfigurationError, match="fill its gaps"):
+        with pytest.raises(ConfigurationError, match="fill gaps"):
             Series(values)
-    with pytest.raises(ConfigurationError, match="leave no 3"):
+    with pytest.raises(ConfigurationError, match="followed by 3"):
         real_peaks(Series(np.zeros(5)), np.array([3]), 3)

@@ -1,4 +1,4 @@
-"""Small networks: the same as scikit-learn evaluates them, scaled as said, and the same every time."""
+"""Small networks: evaluated as in scikit-learn, scaled correctly, and reproducible."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rheostat.elastic.elysium.profiles.networks import Network, Scale, evenly, t
 from rheostat.errors import ConfigurationError
 
 
-def bent(rows: int = 200) -> tuple[np.ndarray, np.ndarray]:
+def curves(rows: int = 200) -> tuple[np.ndarray, np.ndarray]:
     x = np.linspace(0, 50, rows)[:, None]
     return x, np.column_stack([3 + 2 * x[:, 0] - 0.02 * x[:, 0] ** 2, 100 - x[:, 0]])
 
 
 def test_a_smooth_function_is_learned_within_a_percent() -> None:
-    x, y = bent()
+    x, y = curves()
     network = train(x, y, hidden=3, seed=1)
     assert network.shape == (1, 3, 2)
     assert np.abs(network(x) - y).max() < 0.01 * np.ptp(y)
@@ -26,7 +26,7 @@ def test_a_smooth_function_is_learned_within_a_percent() -> None:
 
 
 def test_evaluation_is_what_scikit_learn_does() -> None:
-    x, y = bent(60)
+    x, y = curves(60)
     network = train(x, y, hidden=4, seed=3)
     model = MLPRegressor(
         hidden_layer_sizes=(4,), activation="tanh", solver="lbfgs", max_iter=3, random_state=1, tol=1e9
@@ -39,14 +39,14 @@ def test_evaluation_is_what_scikit_learn_does() -> None:
 
 
 def test_the_seed_decides_everything() -> None:
-    x, y = bent(50)
+    x, y = curves(50)
     first, again, other = (train(x, y, hidden=3, seed=seed)(x) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
 def test_a_network_survives_a_file() -> None:
-    x, y = bent(50)
+    x, y = curves(50)
     network = train(x, y, hidden=3, seed=1)
     again = Network.from_json(json.loads(json.dumps(network.to_json())))
     np.testing.assert_array_equal(again(x), network(x))
@@ -61,8 +61,8 @@ def test_cross_validation_prefers_the_penalty_that_generalises() -> None:
     assert train(x, noise, hidden=12, seed=1, penalties=(1e-6, 100.0)).penalty == 100.0
 
 
-def test_a_column_that_never_changes_does_no_harm() -> None:
-    x, y = bent(40)
+def test_a_constant_column_does_no_harm() -> None:
+    x, y = curves(40)
     with_constant = np.column_stack([x, np.full(len(x), 7.0)])
     assert np.abs(train(with_constant, y, hidden=3, seed=1)(with_constant) - y).max() < 0.05 * np.ptp(y)
     assert Scale.of(np.ones((3, 1))).back(np.zeros((1, 1)))[0, 0] == 1.0

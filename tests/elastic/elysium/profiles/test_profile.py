@@ -1,4 +1,4 @@
-"""Profiles: learned within 3 %, and what they say above what was seen."""
+"""Profiles: learned within 3 %, and their values above the recorded loads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_slots_cpu_is_learned_within_three_percent_on_readings_held_back() -> 
     assert relative_error(profile(rates), real) < 0.01
 
 
-def test_above_what_was_seen_the_papers_network_flattens_out_and_the_other_goes_on() -> None:
+def test_above_recorded_loads_the_papers_network_flattens_out_and_the_other_continues() -> None:
     far = np.array([4000.0])
     real = 1e7 + 2e6 * far * (1 - 0.1 * far / (far + 300))
     flat, on = (float(learned(readings(0.0), seed=1, beyond=beyond)(far)[0]) for beyond in (False, True))
@@ -34,7 +34,7 @@ def test_above_what_was_seen_the_papers_network_flattens_out_and_the_other_goes_
     assert on == pytest.approx(real[0], rel=0.05)
 
 
-def test_within_what_was_seen_both_are_the_same() -> None:
+def test_within_recorded_loads_both_are_the_same() -> None:
     rates = np.linspace(10, 900, 20)
     flat, on = (learned(readings(), seed=1, beyond=beyond)(rates) for beyond in (False, True))
     np.testing.assert_allclose(flat, on)
@@ -52,5 +52,5 @@ def test_a_line_needs_two_rates() -> None:
 
 
 def test_readings_must_be_pairs() -> None:
-    with pytest.raises(ConfigurationError, match="one of each"):
+    with pytest.raises(ConfigurationError, match="one number per reading"):
         Uses(np.zeros(3), np.zeros(2))

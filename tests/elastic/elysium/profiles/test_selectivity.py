@@ -1,4 +1,4 @@
-"""Selectivities: by hand, and whatever the order and size of the rates."""
+"""Selectivities: worked out by hand, and independent of the order and size of rates."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_mean_is_over_times_not_over_rows() -> None:
     assert (found["a", "b"].mean, found["a", "b"].deviation, found["a", "b"].readings) == (2.0, 1.0, 2)
 
 
-def test_times_without_input_say_nothing() -> None:
+def test_times_without_input_are_ignored() -> None:
     found = selectivities(
         Traffic.of((0.0, INPUT, "a", 0.0), (0.0, "a", "b", 7.0), (10.0, INPUT, "a", 2.0), (10.0, "a", "b", 1.0))
     )
@@ -48,7 +48,7 @@ def test_times_without_input_say_nothing() -> None:
     assert selectivities(Traffic.of()) == {}
 
 
-def test_rates_that_are_not_finite_say_nothing() -> None:
+def test_rates_that_are_not_finite_are_ignored() -> None:
     found = selectivities(
         Traffic.of(
             (0.0, INPUT, "a", 2.0),

@@ -1,8 +1,9 @@
-"""Which forecaster suits a load: each is tried on the past as if it were the future.
+"""Compares forecasters on past loads and chooses the best.
 
-The history is cut into stretches; for each one every forecaster learns from all that lies before it and forecasts it.
-What counts is what a wrong forecast costs: too low a peak leaves rows waiting, too high a one pays for idle nodes. The
-pinball loss weighs the first against the second as ``quantile`` against ``1 - quantile``.
+The second half of the history is cut into stretches. Every forecaster forecasts each stretch after learning from all
+values before it. The score is the pinball loss, because errors have different costs: if a forecast is too low, rows
+wait; if it is too high, nodes are idle. The loss weights the first with ``quantile`` and the second with
+``1 - quantile``.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from itertools import pairwise
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.elastic.elysium.forecasts.series import Forecast, Forecaster, Series, needs, real_peaks
+from rheostat.elastic.elysium.forecasts.series import Forecast, Forecaster, Series, check_length, real_peaks
 
 TOLERANCE = 0.1
-"""A peak that was forecast more than this share too low counts as under-predicted."""
+"""A forecast that is below the real peak by more than this share counts as too low."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """How forecasts did.
+    """How good forecasts of peaks are.
 
     Attributes:
         loss: mean pinball loss, relative to the mean of the real peaks.
-        under: share of forecasts more than ``TOLERANCE`` below the real peak.
-        over: mean excess of the forecasts that were too high, 0 for the others, relative to the mean of the real peaks.
+        under: share of forecasts that are more than ``TOLERANCE`` below the real peak.
+        over: mean excess over the real peak (0 for forecasts below it), relative to the mean of the real peaks.
     """
 
     loss: float
@@ -37,12 +38,12 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class ChosenForecaster:
-    """The forecaster that did best, fitted to the whole history, and the scores of all by name.
+    """The forecaster with the lowest loss.
 
     Attributes:
-        name: of the forecaster.
-        forecast: fitted to the whole history.
-        scores: of all forecasters, by name.
+        name: its name.
+        forecast: the forecast, fitted to the whole history.
+        scores: scores of all forecasters, by name.
     """
 
     name: str
@@ -51,21 +52,29 @@ class ChosenForecaster:
 
 
 def score(forecast: Floats, real: Floats, quantile: float = 0.9) -> Score:
-    """How forecasts of peaks did against the real ones.
+    """Compare forecasts of peaks with the real peaks.
 
     >>> score(np.array([8.0, 12.0]), np.array([10.0, 10.0]), quantile=0.75)
     Score(loss=0.1, under=0.5, over=0.1)
     """
-    missing = real - forecast
+    shortfall = real - forecast
     scale = max(float(real.mean()), 1e-12)
-    loss = np.maximum(quantile * missing, (quantile - 1) * missing).mean() / scale
+    loss = np.maximum(quantile * shortfall, (quantile - 1) * shortfall).mean() / scale
     under = np.mean(forecast < (1 - TOLERANCE) * real)
-    return Score(float(loss), float(under), float(np.maximum(-missing, 0.0).mean() / scale))
+    return Score(float(loss), float(under), float(np.maximum(-shortfall, 0.0).mean() / scale))
 
 
 def backtest(forecaster: Forecaster, history: Series, horizon: int, stretches: int = 3, quantile: float = 0.9) -> Score:
-    """Forecasts of the second half of a history, stretch by stretch, each from what lies before it."""
-    needs(history, 8 * stretches + 2 * horizon + 40, "a back-test")
+    """Score a forecaster on the second half of a history.
+
+    Args:
+        forecaster: learns from all values before a stretch and forecasts the stretch.
+        history: the recorded load.
+        horizon: number of values to look ahead; a forecast is the highest of them.
+        stretches: number of stretches of the second half.
+        quantile: weight of too low forecasts in the loss.
+    """
+    check_length(history, 8 * stretches + 2 * horizon + 40, "a back-test")
     cuts = np.linspace(len(history) // 2, len(history) - horizon + 1, stretches + 1).astype(int)
     forecasts, real = [], []
     for begin, end in pairwise(cuts.tolist()):
@@ -78,7 +87,15 @@ def backtest(forecaster: Forecaster, history: Series, horizon: int, stretches: i
 def choose(
     forecasters: Sequence[Forecaster], history: Series, horizon: int, stretches: int = 3, quantile: float = 0.9
 ) -> ChosenForecaster:
-    """The forecaster with the least loss in the back-test; the first of equals."""
+    """Return the forecaster with the lowest loss in the back-test, the first one if several are equal.
+
+    Args:
+        forecasters: the forecasters to compare, with different names.
+        history: the recorded load.
+        horizon: number of values to look ahead; a forecast is the highest of them.
+        stretches: number of stretches of the back-test.
+        quantile: weight of too low forecasts in the loss.
+    """
     scores = {f.name: backtest(f, history, horizon, stretches, quantile) for f in forecasters}
     best = min(forecasters, key=lambda f: scores[f.name].loss)
     return ChosenForecaster(best.name, best.fitted(history, horizon), scores)

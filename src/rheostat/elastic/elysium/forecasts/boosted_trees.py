@@ -1,7 +1,8 @@
-"""A quantile of the next peak, by gradient-boosted trees on the recent past, the season and the calendar.
+"""Forecasts a quantile of the next peak with gradient-boosted trees; our addition.
 
-The trees forecast the logarithm of the peak relative to the level of the last values. Being a quantile, the forecast
-has its margin built in, wider where the load is restless: the trees see that.
+The trees see the last values, the same time of earlier days and weeks, and the calendar. They forecast the logarithm of
+the peak, relative to the level of the last values. A quantile needs no safety margin: the trees learn where the load
+varies more.
 """
 
 from __future__ import annotations
@@ -12,25 +13,30 @@ from typing import Any
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Origins, Series, needs, real_peaks
+from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Origins, Series, check_length, real_peaks
 from rheostat.elastic.elysium.profiles.networks import evenly, one_thread
 from rheostat.extras import load
 
 LAGS = 12
+"""Number of last values that the trees see."""
+
+LEVEL = 3
+"""Number of last values whose mean is the level."""
+
 SPANS = (5, 15, 60, 180)
-"""How many values back the highest, the lowest and the mean are looked at."""
+"""Numbers of last values of which the trees see the highest, the lowest and the mean."""
 
 
 @dataclass(frozen=True)
 class BoostedTrees:
-    """Learns trees for one quantile.
+    """Learns to forecast a quantile of the peak.
 
     Attributes:
-        quantile: share of peaks that should not be above the forecast.
-        trees: how many, one after the other.
-        leaves: of each tree.
-        most_rows: of more rows of history, so many are taken at equal distances.
-        seed: everything random follows from it.
+        quantile: share of peaks that should not exceed the forecast.
+        trees: number of trees.
+        leaves: maximum number of leaves of a tree.
+        most_rows: maximum number of origins to train with; evenly spaced origins are taken if there are more.
+        seed: seed of the training.
     """
 
     quantile: float = 0.9
@@ -41,12 +47,12 @@ class BoostedTrees:
 
     @property
     def name(self) -> str:
-        """Short, for tables."""
+        """Short name for tables."""
         return "boosted"
 
     def fitted(self, history: Series, horizon: int) -> BoostedForecast:
-        """Trees from every origin of the history that has a past of some values."""
-        needs(history, horizon + LAGS + 20, "a boosted forecast")
+        """Train the trees on all origins of the history that have ``LAGS`` values before them."""
+        check_length(history, horizon + LAGS + 20, "a boosted forecast")
         origins = np.arange(LAGS, len(history) - horizon + 1)
         origins = origins[evenly(len(origins), self.most_rows)]
         level, rows = features(history, origins, horizon)
@@ -67,18 +73,18 @@ class BoostedTrees:
 
 @dataclass(frozen=True, eq=False)
 class BoostedForecast:
-    """Trained trees.
+    """A forecast by trained trees.
 
     Attributes:
-        trees: that were trained.
-        horizon: values looked ahead.
+        trees: a trained ``HistGradientBoostingRegressor`` of scikit-learn.
+        horizon: number of values to look ahead; the forecast is the highest of them.
     """
 
     trees: Any
     horizon: int
 
     def peaks(self, series: Series, origins: Origins) -> Floats:
-        """The quantile of the highest value of the horizon."""
+        """Return for every origin the quantile of the highest value within the horizon."""
         level, rows = features(series, origins, self.horizon)
         with one_thread():
             ratio: Floats = self.trees.predict(rows)
@@ -86,16 +92,18 @@ class BoostedForecast:
 
 
 def features(series: Series, origins: Origins, horizon: int) -> tuple[Floats, Floats]:
-    """The level before every origin, and a row of what the trees see there.
+    """Return the level before every origin, and a row of features for each.
+
+    The level is the mean of the last values of log(1 + value). Features are on the same scale, relative to the level.
 
     >>> level, rows = features(Series(np.expm1(np.arange(20.0))), np.array([15]), 2)
     >>> float(level[0].round(6)), rows[0, :3].round(6)
     (13.0, array([ 1.,  0., -1.]))
     """
     logs = np.log1p(series.values)
-    level = _back(logs, origins, 3).mean(axis=1)
-    lags = _back(logs, origins, LAGS)[:, ::-1] - level[:, None]
-    total = np.concatenate([[0.0], np.cumsum(logs)])
+    level = _last_values(logs, origins, LEVEL).mean(axis=1)
+    lags = _last_values(logs, origins, LAGS)[:, ::-1] - level[:, None]
+    cumulative = np.concatenate([[0.0], np.cumsum(logs)])
     spans = []
     for span in SPANS:
         start = np.maximum(origins - span, 0)
@@ -103,34 +111,36 @@ def features(series: Series, origins: Origins, horizon: int) -> tuple[Floats, Fl
         spans += [
             _extreme(logs, origins, span, np.maximum) - level,
             _extreme(logs, origins, span, np.minimum) - level,
-            (total[origins] - total[start]) / count - level,
+            (cumulative[origins] - cumulative[start]) / count - level,
         ]
-    seasons = [_season(logs, level, origins, horizon, series.cycle(cycle)) - level for cycle in (DAY, WEEK)]
+    seasons = [_peak_one_cycle_ago(logs, level, origins, horizon, series.cycle(cycle)) - level for cycle in (DAY, WEEK)]
     time = series.times(origins)
     calendar = [time % DAY / DAY, time % 3600 / 3600, time % WEEK // DAY]
     return level, np.column_stack([lags, *spans, *seasons, *calendar, level])
 
 
-def _back(logs: Floats, origins: Origins, count: int) -> Floats:
-    """The last values before every origin; the first value of the series stands in where there are fewer."""
-    found: Floats = logs[np.clip(origins[:, None] + np.arange(-count, 0), 0, max(len(logs) - 1, 0))]
-    return found
+def _last_values(logs: Floats, origins: Origins, count: int) -> Floats:
+    """Return the last values before every origin, padded with the first value of the series."""
+    values: Floats = logs[np.clip(origins[:, None] + np.arange(-count, 0), 0, max(len(logs) - 1, 0))]
+    return values
 
 
 def _extreme(logs: Floats, origins: Origins, span: int, choose: np.ufunc) -> Floats:
-    """The highest or lowest of the last ``span`` values before every origin."""
+    """Return the highest or lowest of the last ``span`` values before every origin."""
     padded = np.concatenate([np.full(span, logs[0]), logs])
     best, width = padded, 1
     while width * 2 <= span:
         best, width = choose(best[:-width], best[width:]), width * 2
-    # Two windows whose width is a power of two cover the span.
-    first = origins
-    found: Floats = choose(best[first], best[first + span - width])
-    return found
+    # Two overlapping windows, whose width is a power of two, cover the span.
+    extreme: Floats = choose(best[origins], best[origins + span - width])
+    return extreme
 
 
-def _season(logs: Floats, level: Floats, origins: Origins, horizon: int, length: int) -> Floats:
-    """The highest value of the same horizon one cycle earlier; the level where the series does not reach back."""
+def _peak_one_cycle_ago(logs: Floats, level: Floats, origins: Origins, horizon: int, length: int) -> Floats:
+    """Return the highest value within the horizon one cycle of ``length`` values earlier.
+
+    If the series does not reach back so far, return the level.
+    """
     if length <= horizon or len(logs) < length:
         return level
     start = origins - length

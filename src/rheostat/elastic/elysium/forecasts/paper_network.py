@@ -1,8 +1,8 @@
 """The paper's forecast: a network that sees the calendar and the last minutes (ELYSIUM sections 3.2, 4 and 5.1).
 
-13 inputs (day of the week, hour, minute, and the loads of the last ten minutes), 24 hidden neurons, one output for each
-of the next five minutes. The forecast for the horizon is the highest of them. The first 70 % of the history train the
-network, the rest tests it: what comes later must not teach it how to forecast what lies before.
+It has 13 inputs (day of the week, hour, minute, and the loads of the last ten minutes), 24 hidden neurons, and one
+output for each of the next five minutes. The forecast is the highest output within the horizon. The first 70 % of the
+history train the network and the rest tests it, so that it never learns from values after those it forecasts.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Origins, Series, needs
-from rheostat.elastic.elysium.profiles.networks import Network, train
+from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Origins, Series, check_length
+from rheostat.elastic.elysium.profiles.networks import MIN_ROWS, Network, train
 from rheostat.elastic.elysium.profiles.profile import TRAINED
 from rheostat.errors import ConfigurationError
 
 SEEN, HIDDEN, HORIZON = 10, 24, 5
-"""Minutes looked back at, neurons of the hidden layer, and minutes looked ahead."""
+"""The paper's values: minutes of past load as inputs, neurons of the hidden layer, minutes to forecast."""
 
 
 @dataclass(frozen=True)
 class PaperNetwork:
-    """Learns the paper's network from the first part of the history it is given, 70 % in the paper (section 5.1).
+    """Learns the paper's network from the first part of a history (section 5.1).
 
     Attributes:
-        seen: values looked back at.
-        hidden: neurons of the hidden layer.
-        folds: of the cross-validation.
-        tolerance: of the training; see ``train``.
-        seed: everything random follows from it.
-        trained: share of the history to train with; 1 where another part was put aside for tests already.
+        seen: number of past values that the network sees.
+        hidden: number of neurons of the hidden layer.
+        folds: number of folds of the cross-validation.
+        tolerance: tolerance of the training; see ``train``.
+        seed: seed of the training.
+        trained: share of the history to train with, 0.7 in the paper; 1 if test data was already held back.
     """
 
     seen: int = SEEN
@@ -44,38 +44,38 @@ class PaperNetwork:
     def __post_init__(self) -> None:
         if not 0 < self.trained <= 1:
             raise ConfigurationError(
-                f"a network cannot be trained with {self.trained} of the history: take a share up to 1"
+                f"trained={self.trained}: it is the share of the history to train with, above 0 and at most 1"
             )
 
     @property
     def name(self) -> str:
-        """Short, for tables."""
+        """Short name for tables."""
         return "network"
 
     def fitted(self, history: Series, horizon: int = HORIZON) -> NetworkForecast:
-        """A network with five outputs, or as many as the horizon has values if those are more."""
+        """Train a network with five outputs, or one per value of a longer horizon."""
         outputs = max(horizon, HORIZON)
-        needs(history, self.seen + outputs + 4, "a network")
+        check_length(history, self.seen + outputs + MIN_ROWS, "a network")
         origins = np.arange(self.seen, len(history) - outputs + 1)
         ahead = np.lib.stride_tricks.sliding_window_view(history.values, outputs)[origins]
         rows = inputs(history, origins, self.seen)
-        cut = max(int(self.trained * len(rows)), 4)
+        cut = max(int(self.trained * len(rows)), MIN_ROWS)
         network = train(rows[:cut], ahead[:cut], self.hidden, self.seed, self.folds, tolerance=self.tolerance)
-        held = slice(cut, None) if cut < len(rows) else slice(None)
-        missed = network(rows[held])[:, :horizon] - ahead[held, :horizon]
-        scale = max(float(np.abs(ahead[held]).mean()), 1e-12)
-        return NetworkForecast(network, self.seen, horizon, float(np.abs(missed).mean()) / scale)
+        tested = slice(cut, None) if cut < len(rows) else slice(None)
+        errors = network(rows[tested])[:, :horizon] - ahead[tested, :horizon]
+        scale = max(float(np.abs(ahead[tested]).mean()), 1e-12)
+        return NetworkForecast(network, self.seen, horizon, float(np.abs(errors).mean()) / scale)
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkForecast:
-    """A trained network, of whose outputs the first ``horizon`` count.
+    """A forecast by a trained network.
 
     Attributes:
-        network: that was trained.
-        seen: values looked back at.
-        horizon: values looked ahead.
-        error: mean absolute error on the part of the history it was not trained with, relative to the mean load there.
+        network: the trained network.
+        seen: number of past values that the network sees.
+        horizon: number of outputs that count; the others are ignored.
+        error: mean absolute error on the test part of the history, relative to the mean load there.
     """
 
     network: Network
@@ -84,17 +84,17 @@ class NetworkForecast:
     error: float = 0.0
 
     def paths(self, series: Series, origins: Origins) -> Floats:
-        """One row per origin with the forecast of every value of the horizon, never below 0."""
+        """Return the forecast of every value within the horizon, never below 0, with a row per origin."""
         return np.maximum(self.network(inputs(series, origins, self.seen))[:, : self.horizon], 0.0)
 
     def peaks(self, series: Series, origins: Origins) -> Floats:
-        """The highest value of each row."""
-        found: Floats = self.paths(series, origins).max(axis=1)
-        return found
+        """Return for every origin the highest value forecast within the horizon."""
+        highest: Floats = self.paths(series, origins).max(axis=1)
+        return highest
 
 
 def inputs(series: Series, origins: Origins, seen: int) -> Floats:
-    """Day of the week, hour and minute of each origin, and the values before it, or the first where there are fewer.
+    """Return day of the week, hour and minute of each origin, and the values before it, padded with the first value.
 
     >>> inputs(Series(np.arange(5.0), start=3660.0), np.array([4]), seen=2)
     array([[3., 1., 5., 2., 3.]])
@@ -102,10 +102,10 @@ def inputs(series: Series, origins: Origins, seen: int) -> Floats:
     time = series.times(origins)
     calendar = np.column_stack([_weekday(time), time % DAY // 3600, time % 3600 // 60])
     positions = np.maximum(origins[:, None] + np.arange(-seen, 0), 0)
-    found: Floats = np.concatenate([calendar, series.values[positions]], axis=1)
-    return found
+    rows: Floats = np.concatenate([calendar, series.values[positions]], axis=1)
+    return rows
 
 
 def _weekday(time: Floats) -> Floats:
-    """0 for Monday; 1970 began on a Thursday."""
+    """Return 0 for Monday to 6 for Sunday; 1970 began on a Thursday."""
     return (time % WEEK // DAY + 3) % 7

@@ -1,4 +1,4 @@
-"""A recorded load, and what a forecast of it must be able to do."""
+"""Recorded loads, and the protocols of forecasters and forecasts."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from rheostat.arrays import Floats
 from rheostat.errors import ConfigurationError
 
 Origins = npt.NDArray[np.intp]
-"""Moments at which a forecast is made: at origin i the first i values are known and nothing else."""
+"""Positions in a series at which forecasts are made; at origin i, only the first i values are known."""
 
 DAY = 86_400.0
+"""Seconds of a day."""
+
 WEEK = 7 * DAY
+"""Seconds of a week."""
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Rows per second (or any other amount) at equal distances in time.
+    """Rows per second, or any other quantity, at equal time steps.
 
     Attributes:
-        values: oldest first.
-        start: seconds since 1970-01-01 of the first value.
-        step: seconds from one value to the next.
+        values: one value per step, the oldest first.
+        start: time of the first value in seconds since 1970-01-01.
+        step: seconds between two values.
     """
 
     values: Floats
@@ -34,17 +37,20 @@ class Series:
 
     def __post_init__(self) -> None:
         if self.values.ndim != 1 or not np.isfinite(self.values).all() or self.step <= 0:
-            raise ConfigurationError("a series is one row of finite numbers with a step above 0: fill its gaps first")
+            raise ConfigurationError(
+                f"series of shape {self.values.shape} with step={self.step}: it needs one dimension, finite numbers "
+                "(fill gaps first) and a step above 0"
+            )
 
     def __len__(self) -> int:
         return len(self.values)
 
     def times(self, positions: Origins) -> Floats:
-        """Seconds since 1970 of the values at these positions, which may lie in the future."""
+        """Return the times of positions in seconds since 1970-01-01; positions after the last value are allowed."""
         return self.start + self.step * positions.astype(np.float64)
 
     def until(self, origin: int) -> Series:
-        """What is known at an origin.
+        """Return the values known at an origin.
 
         >>> len(Series(np.arange(5.0)).until(3))
         3
@@ -52,7 +58,7 @@ class Series:
         return Series(self.values[:origin], self.start, self.step)
 
     def last(self, count: int) -> Series:
-        """The last values, with their time.
+        """Return a series of the last values.
 
         >>> end = Series(np.arange(5.0), start=0.0, step=60.0).last(2)
         >>> end.values, end.start
@@ -62,7 +68,7 @@ class Series:
         return Series(self.values[first:], self.start + self.step * first, self.step)
 
     def cycle(self, seconds: float) -> int:
-        """Values in a day or a week; 0 if that is less than two values or no whole number of them.
+        """Return the number of values in a cycle, such as a day; 0 if it is below 2 or not a whole number.
 
         >>> Series(np.zeros(1), step=1800.0).cycle(DAY)
         48
@@ -72,43 +78,44 @@ class Series:
 
 
 class Forecast(Protocol):
-    """A forecaster that has seen some history."""
+    """A fitted forecaster."""
 
     def peaks(self, series: Series, origins: Origins) -> Floats:
-        """For every origin the highest value expected among the next ``horizon`` ones.
+        """Return for every origin the highest value forecast among the next ``horizon`` values.
 
-        Nothing at or behind an origin changes the forecast that is made there.
+        The forecast at an origin uses only the values before it.
         """
 
 
 class Forecaster(Protocol):
-    """Learns from history."""
+    """Learns a forecast from history."""
 
     @property
     def name(self) -> str:
-        """Short, for tables."""
+        """Short name for tables."""
 
     def fitted(self, history: Series, horizon: int) -> Forecast:
-        """A forecast of the highest of the next ``horizon`` values, learned from the whole history given."""
+        """Return a forecast of the highest of the next ``horizon`` values, learned from the whole history."""
 
 
 def real_peaks(series: Series, origins: Origins, horizon: int) -> Floats:
-    """What the highest of the next values really was; the origins must leave ``horizon`` values behind them.
+    """Return the highest of the ``horizon`` values from each origin on; all of them must be in the series.
 
     >>> real_peaks(Series(np.array([1.0, 5.0, 2.0, 3.0])), np.array([0, 2]), 2)
     array([5., 3.])
     """
     if len(origins) and (int(origins.min()) < 0 or int(origins.max()) + horizon > len(series)):
         raise ConfigurationError(
-            f"origins {origins.min()} to {origins.max()} leave no {horizon} of {len(series)} values"
+            f"origins {origins.min()} to {origins.max()}: each must be at least 0 and followed by {horizon} of the "
+            f"{len(series)} values"
         )
     windows = np.lib.stride_tricks.sliding_window_view(series.values, horizon)
-    found: Floats = windows[origins].max(axis=1)
-    return found
+    peaks: Floats = windows[origins].max(axis=1)
+    return peaks
 
 
-def needs(history: Series, values: int, name: str) -> None:
-    """Refuse a history that is too short to learn from."""
+def check_length(history: Series, values: int, name: str) -> None:
+    """Raise an error if a history has fewer values than needed to learn from it."""
     if len(history) < values:
         raise ConfigurationError(
             f"{name} needs at least {values} values to learn from, not {len(history)}: record longer"

@@ -1,9 +1,9 @@
-"""What operators and nodes use at a rate, learned from recorded metrics (ELYSIUM sections 3.2 and 4).
+"""Resource use as a function of the input rate, learned from recorded metrics (ELYSIUM sections 3.2 and 4).
 
 ===============  =====================================================================================================
-``samples``      columns of recorded metrics
+``samples``      recorded metrics, by column
 ``selectivity``  rows sent per row received
-``profile``      CPU of a slot or a node as a function of what it is given
+``profile``      CPU of a slot by its input rate, and of a node by the use of its slots
 ``networks``     small neural networks, trained with cross-validation
 ===============  =====================================================================================================
 """

@@ -1,10 +1,12 @@
-"""Small neural networks as plain values: scaled inputs, one hidden tanh layer, scaled outputs (ELYSIUM section 5.1).
+"""Small neural networks: scaled inputs, one hidden tanh layer, scaled outputs (ELYSIUM section 5.1).
 
-scikit-learn trains them; what it learned is kept as arrays, so that a profile can be written to a file, compared, and
-evaluated in microseconds. Two things differ from the paper's networks, which Encog trained: scikit-learn's output
-layer is linear where theirs is a tanh, and it has no resilient backpropagation, so L-BFGS finds the weights. The rest
-is as printed: inputs and outputs scaled to [0, 1] by their minimum and maximum, 70 % of the data to train with and 30 %
-to test with, and tenfold cross-validation on the training part, which here chooses the penalty on large weights.
+scikit-learn trains them. The trained weights are kept as plain arrays, so that a network can be written to a file,
+compared, and evaluated in microseconds.
+
+As in the paper, inputs and outputs are scaled to [0, 1] by their minimum and maximum, and training uses tenfold
+cross-validation, which here chooses the penalty on large weights. Callers train with 70 % of the data and test with the
+rest. Two things differ from the paper, which used Encog: the output layer is linear instead of tanh, and L-BFGS finds
+the weights, because scikit-learn has no resilient backpropagation.
 """
 
 from __future__ import annotations
@@ -24,14 +26,26 @@ from rheostat.extras import load
 PENALTIES = (1e-6, 1e-4)
 """Weights of the L2 penalty among which cross-validation chooses."""
 
+MIN_ROWS = 4
+"""Fewest rows that a network is trained with."""
+
+_NEEDED_BY = "learning a profile or a forecast"
+"""For the error if a package of the extra is missing."""
+
+_ARRAYS = ("hidden", "hidden_bias", "output", "output_bias")
+"""Fields of ``Network`` that are arrays, in their order."""
+
+_CHOICE_TOLERANCE = 1e-2
+"""Tolerance, at least, of trainings that only help to choose a penalty."""
+
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """Min-max scaling of columns to [0, 1]; a column that never changes becomes 0.
+    """Min-max scaling of columns to [0, 1]; a constant column becomes 0.
 
     Attributes:
-        low: the least of every column.
-        span: the largest less the least of every column.
+        low: minimum of every column.
+        span: maximum minus minimum of every column; 1 for a constant column.
     """
 
     low: Floats
@@ -39,7 +53,7 @@ class Scale:
 
     @classmethod
     def of(cls, columns: Floats) -> Scale:
-        """The scale of what is there.
+        """Return the scale of the given columns.
 
         >>> Scale.of(np.array([[1.0, 5.0], [3.0, 5.0]])).forward(np.array([[2.0, 5.0]]))
         array([[0.5, 0. ]])
@@ -49,11 +63,11 @@ class Scale:
         return cls(low, np.where(span > 0, span, 1.0))
 
     def forward(self, columns: Floats) -> Floats:
-        """Into [0, 1], for what lies within the range that was seen."""
+        """Scale columns; values within the range of the original columns become values in [0, 1]."""
         return (columns - self.low) / self.span
 
     def back(self, columns: Floats) -> Floats:
-        """Out of [0, 1]."""
+        """Undo the scaling."""
         return columns * self.span + self.low
 
 
@@ -64,12 +78,12 @@ class Network:
     Attributes:
         inputs: scale of the inputs.
         outputs: scale of the outputs.
-        hidden: weights into the hidden layer, inputs x neurons.
-        hidden_bias: of the hidden layer.
-        output: weights out of it, neurons x outputs.
-        output_bias: of the outputs.
-        error: root mean square error on scaled data that was held back in the cross-validation.
-        penalty: what the cross-validation chose.
+        hidden: weights of the hidden layer, inputs x neurons.
+        hidden_bias: bias of every neuron of the hidden layer.
+        output: weights of the output layer, neurons x outputs.
+        output_bias: bias of every output.
+        error: root mean square error in the cross-validation, on scaled outputs.
+        penalty: weight of the L2 penalty that the cross-validation chose.
     """
 
     inputs: Scale
@@ -82,7 +96,7 @@ class Network:
     penalty: float = 0.0
 
     def __call__(self, rows: Floats) -> Floats:
-        """Outputs for rows of inputs."""
+        """Return a row of outputs for each row of inputs."""
         layer = np.tanh(self.inputs.forward(rows) @ self.hidden + self.hidden_bias)
         return self.outputs.back(layer @ self.output + self.output_bias)
 
@@ -92,7 +106,7 @@ class Network:
         return (*self.hidden.shape, self.output.shape[1])
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values, for a file."""
+        """Return the network as plain values, for a file."""
         arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
         scales = {
             name: [scale.low.tolist(), scale.span.tolist()]
@@ -102,7 +116,7 @@ class Network:
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> Network:
-        """The network that ``to_json`` gave.
+        """Return the network from the values of ``to_json``.
 
         >>> line = train(np.arange(20.0)[:, None], np.arange(20.0)[:, None], hidden=2, seed=1)
         >>> again = Network.from_json(line.to_json())
@@ -117,10 +131,6 @@ class Network:
         return cls(inputs, outputs, hidden, hidden_bias, output, output_bias, error, penalty)
 
 
-_NEEDED_BY = "learning a profile or a forecast"
-_ARRAYS = ("hidden", "hidden_bias", "output", "output_bias")
-
-
 def train(
     inputs: Floats,
     outputs: Floats,
@@ -132,44 +142,53 @@ def train(
     most_rows: int = 20_000,
     fold_rows: int = 1_500,
 ) -> Network:
-    """A network that maps rows of inputs to rows of outputs.
+    """Train a network that maps rows of inputs to rows of outputs.
 
     Args:
-        folds: of the cross-validation; fewer where there are not enough rows.
-        tolerance: training ends when no weight changes the squared error of outputs with deviation 1 by more than this.
-        most_rows: of more rows, so many are taken at equal distances.
-        fold_rows: the same in the cross-validation.
+        inputs: one row per example.
+        outputs: one row per example.
+        hidden: number of neurons of the hidden layer.
+        seed: seed of the training.
+        folds: number of folds of the cross-validation; fewer if there are not enough rows.
+        penalties: weights of the L2 penalty among which cross-validation chooses.
+        tolerance: training ends when no component of the gradient of the squared error exceeds it; outputs are scaled
+            to a standard deviation of 1.
+        most_rows: maximum number of rows to train with; evenly spaced rows are taken if there are more.
+        fold_rows: maximum number of rows in the cross-validation, taken the same way.
 
     >>> x = np.linspace(0, 1, 50)[:, None]
     >>> network = train(x, x**2, hidden=3, seed=1)
     >>> network.shape, round(float(network(np.array([[0.5]]))[0, 0]), 2)
     ((1, 3, 1), 0.25)
     """
-    if len(inputs) != len(outputs) or len(inputs) < 4:
+    if len(inputs) != len(outputs):
+        raise ConfigurationError(f"{len(inputs)} rows of inputs, {len(outputs)} of outputs: pass as many of each")
+    if len(inputs) < MIN_ROWS:
         raise ConfigurationError(
-            f"{len(inputs)} rows of inputs and {len(outputs)} of outputs: a network needs as many of the one as of the "
-            "other, and at least 4; record metrics for longer"
+            f"{len(inputs)} rows: a network needs at least {MIN_ROWS} to train with; record metrics for longer"
         )
     chosen = evenly(len(inputs), most_rows)
-    given, wanted = Scale.of(inputs[chosen]), Scale.of(outputs[chosen])
-    x, y = given.forward(inputs[chosen]), wanted.forward(outputs[chosen])
-    spread = float(y.std()) or 1.0
+    input_scale, output_scale = Scale.of(inputs[chosen]), Scale.of(outputs[chosen])
+    x, y = input_scale.forward(inputs[chosen]), output_scale.forward(outputs[chosen])
+    deviation = float(y.std()) or 1.0
+    y = y / deviation
     part = evenly(len(x), fold_rows)
     with one_thread():
-        settings = [NetworkSettings(hidden, seed, penalty, max(tolerance, 1e-2)) for penalty in penalties]
-        error, best = min((_validated(x[part], y[part] / spread, folds, s), s.penalty) for s in settings)
-        weights = _weights(_fit(x, y / spread, NetworkSettings(hidden, seed, best, tolerance)), spread)
-    return Network(given, wanted, *weights, error * spread, best)
+        coarse = max(tolerance, _CHOICE_TOLERANCE)
+        settings = [NetworkSettings(hidden, seed, penalty, coarse) for penalty in penalties]
+        error, penalty = min((_cross_validate(x[part], y[part], folds, s), s.penalty) for s in settings)
+        weights = _weights(_fit(x, y, NetworkSettings(hidden, seed, penalty, tolerance)), deviation)
+    return Network(input_scale, output_scale, *weights, error * deviation, penalty)
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Train in one thread: the matrices and trees are small, and on a busy machine threads wait for each other."""
-    limited: AbstractContextManager[object] = load("threadpoolctl", _NEEDED_BY).threadpool_limits(1)
-    return limited
+    """Limit training to one thread: matrices and trees are small, and on a busy machine threads wait for each other."""
+    limit: AbstractContextManager[object] = load("threadpoolctl", _NEEDED_BY).threadpool_limits(1)
+    return limit
 
 
 def evenly(rows: int, most: int) -> npt.NDArray[np.intp]:
-    """Row numbers at equal distances, ``most`` at most, with the first and the last.
+    """Return at most ``most`` evenly spaced row numbers, with the first and the last.
 
     >>> evenly(5, 3), evenly(2, 3)
     (array([0, 2, 4]), array([0, 1]))
@@ -179,13 +198,13 @@ def evenly(rows: int, most: int) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """How a network is trained.
+    """Settings of the training of a network.
 
     Attributes:
-        hidden: neurons of the hidden layer.
-        seed: everything random follows from it.
-        penalty: of large weights.
-        tolerance: when training ends.
+        hidden: number of neurons of the hidden layer.
+        seed: seed of the training.
+        penalty: weight of the L2 penalty on large weights.
+        tolerance: largest component of the gradient at which training ends.
     """
 
     hidden: int
@@ -195,8 +214,8 @@ class NetworkSettings:
 
 
 def _fit(x: Floats, y: Floats, settings: NetworkSettings) -> Any:
-    """A trained ``MLPRegressor`` of scikit-learn."""
-    # L-BFGS stops by itself, when the gradient or the gain is small, long before these limits: no warning to silence.
+    """Return a trained ``MLPRegressor`` of scikit-learn."""
+    # L-BFGS stops when the gradient or the gain is small, long before these limits, so it never warns about them.
     network = load("sklearn.neural_network", _NEEDED_BY).MLPRegressor(
         hidden_layer_sizes=(settings.hidden,),
         activation="tanh",
@@ -210,16 +229,16 @@ def _fit(x: Floats, y: Floats, settings: NetworkSettings) -> Any:
     return network.fit(x, y if y.shape[1] > 1 else y[:, 0])
 
 
-def _weights(fitted: Any, spread: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """The weights, for outputs that were divided by their spread in training."""
+def _weights(fitted: Any, deviation: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the weights and biases, for outputs that were divided by their standard deviation in training."""
     (hidden, output), (hidden_bias, output_bias) = fitted.coefs_, fitted.intercepts_
-    return hidden, hidden_bias, output * spread, output_bias * spread
+    return hidden, hidden_bias, output * deviation, output_bias * deviation
 
 
-def _validated(x: Floats, y: Floats, folds: int, settings: NetworkSettings) -> float:
-    """Root mean square error on the parts held back; the parts are stretches of time, not single rows."""
-    errors, folded = [], load("sklearn.model_selection", _NEEDED_BY).KFold(min(folds, len(x) // 2))
-    for kept, held in folded.split(x):
-        predicted = _fit(x[kept], y[kept], settings).predict(x[held]).reshape(y[held].shape)
-        errors.append(np.mean((predicted - y[held]) ** 2))
+def _cross_validate(x: Floats, y: Floats, folds: int, settings: NetworkSettings) -> float:
+    """Return the root mean square error over all folds; a fold holds back consecutive rows, not single ones."""
+    errors, splitter = [], load("sklearn.model_selection", _NEEDED_BY).KFold(min(folds, len(x) // 2))
+    for training, held_back in splitter.split(x):
+        predicted = _fit(x[training], y[training], settings).predict(x[held_back]).reshape(y[held_back].shape)
+        errors.append(np.mean((predicted - y[held_back]) ** 2))
     return float(np.sqrt(np.mean(errors)))

@@ -1,4 +1,4 @@
-"""What the profilers learn from: columns of metrics, as the metric store hands them out."""
+"""Recorded metrics by column, from which profiles are learned; in ``papers/elysium`` a metric store returns them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rheostat.arrays import Floats
 from rheostat.errors import ConfigurationError
 
 Stream = tuple[str, str]
-"""The operator that sends, and the one that receives."""
+"""The names of the sending and of the receiving operator."""
 
 INPUT = ""
-"""Stands for the outside: the traffic from it to a source is the input load of that source's slots."""
+"""Name of the sender of rows from outside the topology; its stream to a source carries the source's input load."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,10 +23,10 @@ class Traffic:
     """Rows per second between operators, one entry per stream and time (the paper's ``<up_op, dn_op, tuple_rate>``).
 
     Attributes:
-        times: seconds, in ascending order for each stream.
-        upstream: names; ``INPUT`` where the rows come from outside.
-        downstream: names of the operators that receive.
-        rates: summed over the slots of both operators.
+        times: time of each entry in seconds, ascending for each stream.
+        upstream: name of the sending operator of each entry; ``INPUT`` for rows from outside.
+        downstream: name of the receiving operator of each entry.
+        rates: rows per second of each entry, summed over the slots of both operators.
     """
 
     times: Floats
@@ -36,32 +36,29 @@ class Traffic:
 
     @classmethod
     def of(cls, *records: tuple[float, str, str, float | None]) -> Traffic:
-        """From records (time, upstream, downstream, rate); those whose rate is not a finite number are left out.
+        """Return the traffic of records (time, upstream, downstream, rate), dropping rates that are not finite.
 
         >>> Traffic.of((0.0, "", "a", 5.0), (0.0, "a", "b", 10.0), (0.0, "a", "c", float("nan"))).streams
         (('', 'a'), ('a', 'b'))
         """
-        # SQLite keeps NaN as NULL, which comes back as None.
-        known = [r for r in records if r[3] is not None and math.isfinite(r[3])]
-        times, upstream, downstream, rates = zip(*known, strict=True) if known else ((), (), (), ())
+        # SQLite stores NaN as NULL, which is read as None.
+        finite = [r for r in records if r[3] is not None and math.isfinite(r[3])]
+        times, upstream, downstream, rates = zip(*finite, strict=True) if finite else ((), (), (), ())
         return cls(np.array(times, dtype=np.float64), upstream, downstream, np.array(rates, dtype=np.float64))
 
     @property
     def streams(self) -> tuple[Stream, ...]:
-        """The streams that occur, in the order in which they first do."""
+        """The streams, in the order of their first entries."""
         return tuple(dict.fromkeys(zip(self.upstream, self.downstream, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
 class Uses:
-    """What was used beside what it was used for, one entry per reading.
-
-    For a slot: its input rate, and the cycles per second, bytes or bytes per second it used. For a node: what all its
-    slots used together, and what the node used.
+    """Readings of resource use, with the load that caused it; one entry per reading.
 
     Attributes:
-        given: rows per second of a slot, or what the slots of a node used together.
-        used: what was used for it.
+        given: the load: rows per second into a slot, or cycles per second that all slots of a node used together.
+        used: the use: cycles per second, bytes or bytes per second of the slot, or cycles per second of the node.
     """
 
     given: Floats
@@ -70,13 +67,12 @@ class Uses:
     def __post_init__(self) -> None:
         if self.given.shape != self.used.shape or self.given.ndim != 1:
             raise ConfigurationError(
-                f"{self.given.shape} readings of what was given do not fit {self.used.shape} of what was used: "
-                "there must be one of each per reading"
+                f"given has shape {self.given.shape}, used {self.used.shape}: both need one number per reading"
             )
 
     @classmethod
     def of(cls, given: Sequence[float] | Floats, used: Sequence[float] | Floats) -> Uses:
-        """From two sequences of numbers; readings that are not finite are left out.
+        """Return the readings in two sequences of numbers, dropping those that are not finite.
 
         >>> Uses.of([1, 2, float("nan")], [10, 20, 30]).used
         array([10., 20.])

@@ -1,9 +1,11 @@
-"""How many rows a stream carries for every row that its operator receives (ELYSIUM sections 2, 3.2 and 4).
+"""Learns selectivities: rows that a stream carries per row that its sender receives (ELYSIUM sections 2, 3.2 and 4).
 
-The selectivity of a stream (A, B) is its rate divided by the sum of the rates of all streams into A. It is taken at
-every time at which metrics were recorded and then averaged over time, because the paper's model has constant mean
-selectivities. The standard deviation says how well that fits: a stream that sends periodically, whatever arrives, has
-a large one (the paper's Table 2). For a stream from outside it is the share of the whole input that this source gets.
+The selectivity of a stream (A, B) is its rate divided by the sum of the rates of all streams into A. For a stream from
+outside, it is the share of the whole input that the source receives.
+
+Selectivities are computed for every recorded time and averaged, because the paper's model has constant selectivities.
+The standard deviation shows how well that fits. It is large for a stream that sends periodically, whatever arrives (the
+paper's Table 2).
 """
 
 from __future__ import annotations
@@ -22,9 +24,9 @@ class Selectivity:
     """Rows sent per row received.
 
     Attributes:
-        mean: over time.
+        mean: mean over time.
         deviation: standard deviation over time.
-        readings: how many times entered the mean.
+        readings: number of recorded times.
     """
 
     mean: float
@@ -33,33 +35,36 @@ class Selectivity:
 
 
 def selectivities(traffic: Traffic) -> Mapping[Stream, Selectivity]:
-    """The selectivity of every stream; a stream whose operator never received a row is left out.
+    """Return the selectivity of every stream, without streams whose sender never received a row.
 
     >>> found = selectivities(Traffic.of(
     ...     (0.0, "", "a", 10.0), (0.0, "a", "b", 20.0), (10.0, "", "a", 10.0), (10.0, "a", "b", 40.0)))
     >>> found["a", "b"]
     Selectivity(mean=3.0, deviation=1.0, readings=2)
     """
-    times, position = np.unique(traffic.times, return_inverse=True)
+    times, time_index = np.unique(traffic.times, return_inverse=True)
     operators = tuple(dict.fromkeys((*traffic.upstream, *traffic.downstream)))
-    number = {name: index for index, name in enumerate(operators)}
+    row_of = {name: row for row, name in enumerate(operators)}
+    # Rows per second into every operator at every time; into INPUT, the whole input of the topology.
     received = np.zeros((len(operators), len(times)))
-    np.add.at(received, (np.array([number[n] for n in traffic.downstream], dtype=np.intp), position), traffic.rates)
+    receivers = np.array([row_of[name] for name in traffic.downstream], dtype=np.intp)
+    np.add.at(received, (receivers, time_index), traffic.rates)
     outside = np.array([name == INPUT for name in traffic.upstream], dtype=np.bool_)
     if outside.any():
-        np.add.at(received[number[INPUT]], position[outside], traffic.rates[outside])
-    found = {}
-    for (upstream, downstream), chosen in _by_stream(traffic).items():
-        arriving = received[number[upstream], position[chosen]]
+        np.add.at(received[row_of[INPUT]], time_index[outside], traffic.rates[outside])
+    result = {}
+    for (upstream, downstream), entries in _entries_by_stream(traffic).items():
+        arriving = received[row_of[upstream], time_index[entries]]
         useful = arriving > 0
         if useful.any():
-            ratios: Floats = traffic.rates[chosen][useful] / arriving[useful]
-            found[upstream, downstream] = Selectivity(float(ratios.mean()), float(ratios.std()), len(ratios))
-    return found
+            ratios: Floats = traffic.rates[entries][useful] / arriving[useful]
+            result[upstream, downstream] = Selectivity(float(ratios.mean()), float(ratios.std()), len(ratios))
+    return result
 
 
-def _by_stream(traffic: Traffic) -> dict[Stream, list[int]]:
-    found: dict[Stream, list[int]] = {}
+def _entries_by_stream(traffic: Traffic) -> dict[Stream, list[int]]:
+    """Return the positions of the entries of every stream."""
+    entries: dict[Stream, list[int]] = {}
     for index, stream in enumerate(zip(traffic.upstream, traffic.downstream, strict=True)):
-        found.setdefault(stream, []).append(index)
-    return found
+        entries.setdefault(stream, []).append(index)
+    return entries
