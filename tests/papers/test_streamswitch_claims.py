@@ -101,8 +101,8 @@ def test_rivals_that_the_paper_does_not_have_are_our_own_business(tmp_path: Path
     compared = figure_05.Compared(traded(*PUBLISHED), traded(*OURS, *plus))
     claims = figure_05.claims(Run(tmp_path), PUBLISHED[0], compared, beside)
     detail = next(claim.detail for claim in claims if claim.id == "fig5-equal")
-    assert "As good with no more slots: DRS-LB+(0.4) 97.50% with 8.40." in detail
-    assert "after the second opening it is Switch+(0.2) 97.00% and DRS-LB+(0.4) 97.50%; without rest" in detail
+    assert "As much success with no more slots: DRS-LB+(0.4) 97.50% with 8.40." in detail
+    assert "after the second opening, success is Switch+(0.2) 97.00% and DRS-LB+(0.4) 97.50%. Without rest" in detail
 
 
 def test_a_rival_that_cannot_be_compared_decides_nothing(tmp_path: Path) -> None:
@@ -230,9 +230,9 @@ def test_treatments_that_do_not_help_say_what_was_before_them() -> None:
     assert judge(*good).holds
     missing, late = judge(*good[:2]), judge(*good[:2], clip(KINDS[2], 2.5))
     assert not missing.holds
-    assert "none to scale out" in missing.detail
+    assert "no treatment to scale out" in missing.detail
     assert not late.holds
-    assert "3.00 s late" in late.detail
+    assert "a latency of 3.00 s" in late.detail
     assert "100%" in late.detail
 
 
