@@ -27,7 +27,7 @@ from papers.streamswitch.testbed.named_policies import (
     words,
 )
 from papers.streamswitch.testbed.ranking import (
-    LINE,
+    HEADER,
     RESTED_RIVALS,
     RIVALS,
     RIVALS_PLUS,
@@ -50,8 +50,8 @@ from papers.streamswitch.testbed.trading_day import (
     SPEED,
     WHOLE,
     Day,
-    Traded,
-    traded,
+    DayResult,
+    run_day,
 )
 
 MARGIN = 0.2
@@ -98,38 +98,38 @@ class Compared:
         ours: our version and its rivals, on the whole day; in a quick run on the same sample.
     """
 
-    published: Sequence[Traded]
-    ours: Sequence[Traded]
+    published: Sequence[DayResult]
+    ours: Sequence[DayResult]
 
 
-def run_all(bench: Bench, published: Traded, ours: Traded) -> Compared:
+def run_all(bench: Bench, published: DayResult, ours: DayResult) -> Compared:
     """Run all policies; the two baselines, which figure 6 has run already, are given."""
     quick, seed = bench.run.quick, bench.run.seed
     part, margins = (SHORT, QUICK_PUBLISHED_MARGINS) if quick else (SAMPLE, PUBLISHED_MARGINS)
     theirs = [Day(kind, margin, part=part, seed=seed) for kind, each in margins.items() for margin in each]
     fixed = [] if quick else [Day(STATIC, slots=slots, part=part, seed=seed) for slots in FIXED]
-    done = bench.each("the trading day: as published", traded, [*theirs, *fixed])
+    done = bench.each("the trading day: as published", run_day, [*theirs, *fixed])
     part, margins, slots = (SHORT, QUICK_MARGINS, (8, 16)) if quick else (WHOLE, MARGINS, FIXED)
     days = [Day(kind, margin, part=part, seed=seed) for kind, each in margins.items() for margin in each]
     days += [Day(STATIC, slots=count, part=part, seed=seed) for count in slots]
-    runs = [ours, *bench.each("the trading day", traded, days)]
+    runs = [ours, *bench.each("the trading day", run_day, days)]
     if quick:  # the same part of the day, so fixed slots need not be run again
         done = [published, *done, *(t for t in runs if kind_of(t.outcome) == STATIC)]
     return Compared(done, runs)
 
 
-def run_otherwise(bench: Bench) -> list[Traded]:
+def run_otherwise(bench: Bench) -> list[DayResult]:
     """Run two policies with other choices of ours, on a part of the day: without rest, then without bursts."""
     run = bench.run
     if run.quick:
         return []
     pairs = [(DRS_LB_PLUS, 0.38), (SWITCH_PLUS, MARGIN)]
     days = [Day(kind, margin, part=EARLY, rest=0.0, seed=run.seed) for kind, margin in pairs]
-    days += [Day(kind, margin, part=EARLY, restless=False, seed=run.seed) for kind, margin in pairs]
-    return bench.each("the trading day, otherwise", traded, days)
+    days += [Day(kind, margin, part=EARLY, bursts=False, seed=run.seed) for kind, margin in pairs]
+    return bench.each("the trading day, otherwise", run_day, days)
 
 
-def claims(run: Run, baseline: SwitchOutcome, compared: Compared, otherwise: Sequence[Traded] = ()) -> list[Claim]:
+def claims(run: Run, baseline: SwitchOutcome, compared: Compared, otherwise: Sequence[DayResult] = ()) -> list[Claim]:
     """Draw the figure and return its claims.
 
     Args:
@@ -143,7 +143,7 @@ def claims(run: Run, baseline: SwitchOutcome, compared: Compared, otherwise: Seq
     _draw(run, "fig05", published, [theirs, *(closest(published, kind, theirs) for kind in RIVALS)])
     _draw(run, "fig05_ours", ours, [mine, *(closest(ours, kind, mine) for kind in RESTED_RIVALS)])
     for name, found in (("fig05", published), ("fig05_ours", ours)):
-        run.table(name, LINE, [line(o) for o in found])
+        run.table(name, HEADER, [line(o) for o in found])
     both = (published, theirs, RIVALS), (ours, mine, RESTED_RIVALS)
     sample = "" if run.quick else "The published policies run on a sample of a quarter of an hour, ours on the day."
     return [
@@ -195,7 +195,7 @@ def _baseline(run: Run, theirs: SwitchOutcome, ours: SwitchOutcome) -> Claim:
     )
 
 
-def _no_policy(found: Sequence[SwitchOutcome], runs: Sequence[Traded], otherwise: Sequence[Traded]) -> Claim:
+def _no_policy(found: Sequence[SwitchOutcome], runs: Sequence[DayResult], otherwise: Sequence[DayResult]) -> Claim:
     """Compare our version with all policies, also with those that the paper does not have."""
     ours, every = named(found, OURS), (*RESTED_RIVALS, *RIVALS_PLUS)
     above = as_good(found, ours, every)
@@ -332,7 +332,7 @@ def _left_out(mine: str, kind: str, found: Sequence[SwitchOutcome]) -> str:
     return " ".join(filter(None, parts))
 
 
-def _otherwise(otherwise: Sequence[Traded], runs: Sequence[Traded]) -> str:
+def _otherwise(otherwise: Sequence[DayResult], runs: Sequence[DayResult]) -> str:
     """Describe what other choices of ours give; empty if they were not run."""
     if not otherwise:
         return ""
@@ -344,7 +344,7 @@ def _otherwise(otherwise: Sequence[Traded], runs: Sequence[Traded]) -> str:
     )
 
 
-def _pair(found: Sequence[Traded]) -> str:
+def _pair(found: Sequence[DayResult]) -> str:
     return " and ".join(words(t.outcome) for t in found)
 
 

@@ -8,7 +8,7 @@ from papers.claims import Claim, Judged, versions
 from papers.paper_run import Run
 from papers.side_by_side import Bench
 from papers.streamswitch.figure_05_policies import CHOSEN, MARGIN
-from papers.streamswitch.testbed.clips import Watched, watched
+from papers.streamswitch.testbed.clips import WatchedDay, watch_day
 from papers.streamswitch.testbed.named_policies import SWITCH, SWITCH_PLUS
 from papers.streamswitch.testbed.trading_day import SHORT, WHOLE, Day
 
@@ -16,16 +16,16 @@ KINDS = (SWITCH, SWITCH_PLUS)
 """The policy as published, and our version."""
 
 
-def run_days(bench: Bench) -> tuple[tuple[Watched, Watched], tuple[Watched, Watched]]:
+def run_days(bench: Bench) -> tuple[tuple[WatchedDay, WatchedDay], tuple[WatchedDay, WatchedDay]]:
     """Run both baselines, as published and ours, on Samza and on Flink."""
     part = SHORT if bench.run.quick else WHOLE
     engines = [(kind, flink) for flink in (False, True) for kind in KINDS]
     days = [Day(kind, MARGIN, part=part, flink=flink, seed=bench.run.seed) for kind, flink in engines]
-    published, ours, on_flink, ours_on_flink = bench.each("decisions over the day", watched, days)
+    published, ours, on_flink, ours_on_flink = bench.each("decisions over the day", watch_day, days)
     return (published, ours), (on_flink, ours_on_flink)
 
 
-def claims(run: Run, published: Watched, ours: Watched) -> list[Claim]:
+def claims(run: Run, published: WatchedDay, ours: WatchedDay) -> list[Claim]:
     """Draw the figure and return its claims."""
     draw(run, "fig06", "Switch(0.2) over the trading day", published)
     draw(run, "fig06_ours", "Switch+(0.2) over the trading day", ours)
@@ -69,7 +69,7 @@ def claims(run: Run, published: Watched, ours: Watched) -> list[Claim]:
     ]
 
 
-def draw(run: Run, name: str, title: str, seen: Watched) -> None:
+def draw(run: Run, name: str, title: str, seen: WatchedDay) -> None:
     """Draw slots and latencies over the day."""
     minute = seen.time / 60
     with run.figure(name, title, rows=2, width=7.2, height=2.2) as axes:
@@ -85,13 +85,13 @@ def draw(run: Run, name: str, title: str, seen: Watched) -> None:
         axes[1, 0].legend()
 
 
-def _balanced(seen: Watched) -> Judged:
-    kinds = seen.traded.outcome.treatments
+def _balanced(seen: WatchedDay) -> Judged:
+    kinds = seen.result.outcome.treatments
     words = ", ".join(f"{count:,} x {name}" for name, count in kinds.items())
     return words, kinds["balance"] == max(kinds.values())
 
 
-def _scaled(seen: Watched, quick: bool) -> Judged:
+def _scaled(seen: WatchedDay, quick: bool) -> Judged:
     minute = seen.time / 60
     before = (minute > 110) & (minute <= 120)
     highest, noon = float(seen.slots[_opening(seen)].max()), float(seen.slots[before].mean())
@@ -104,19 +104,19 @@ def _scaled(seen: Watched, quick: bool) -> Judged:
     return words + closing, scales and at_close > earlier
 
 
-def _calm(seen: Watched) -> Judged:
+def _calm(seen: WatchedDay) -> Judged:
     rest = ~_opening(seen)
     calm = [float(np.mean((v[rest] >= 0.01) & (v[rest] < 1.0))) for v in (seen.mean, seen.p99)]
     return f"in {calm[0]:.0%} (mean) and {calm[1]:.0%} (99th percentile) of them", min(calm) > 0.5
 
 
-def _late(seen: Watched) -> Judged:
+def _late(seen: WatchedDay) -> Judged:
     late, opening = seen.p99 > 1.0, _opening(seen)
     first, others = late[opening].mean(), late[~opening].mean()
     return f"in {first:.0%} of the five minutes after an opening, {others:.0%} of the others", bool(first > others > 0)
 
 
-def _opening(seen: Watched) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _opening(seen: WatchedDay) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """True for periods in the five minutes after an opening."""
     minute = seen.time / 60
     return np.asarray((minute % 120 <= 5.0) & (minute > 0))

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from papers.claims import Claim, Judged, versions
 from papers.paper_run import Run
 from papers.streamswitch.figure_05_policies import CHOSEN, MARGIN
-from papers.streamswitch.testbed.clips import Clip, Watched
+from papers.streamswitch.testbed.clips import Clip, WatchedDay
 from papers.streamswitch.testbed.trading_day import SPEED
 
 _FIGURES = {"scale out": "fig07", "balance": "fig08", "scale in": "fig09"}
 
 
-def claims(run: Run, published: Watched, ours: Watched) -> list[Claim]:
+def claims(run: Run, published: WatchedDay, ours: WatchedDay) -> list[Claim]:
     """Draw the figures for the published version and return their claims."""
     for clip in published.clips:
         _draw(run, clip)

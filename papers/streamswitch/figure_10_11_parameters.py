@@ -22,7 +22,7 @@ from papers.streamswitch.testbed.named_policies import (
     words,
 )
 from papers.streamswitch.testbed.ranking import RESTED_RIVALS, RIVALS, RIVALS_PLUS, kind_of
-from papers.streamswitch.testbed.waves import COST, KINDS, Ridden, Wave, mean, rate, ride, slots, treated
+from papers.streamswitch.testbed.waves import COST, KINDS, Wave, WaveResult, mean, rate, run_wave, slots, treatments_of
 
 SPEED = 4_000.0
 """Rows per second of a slot: section 6.4's value. The paper prints none for this query."""
@@ -40,7 +40,7 @@ _EVEN = (
     "second later is not too late."
 )
 
-Varied = Mapping[str, Mapping[float, Sequence[Ridden]]]
+Varied = Mapping[str, Mapping[float, Sequence[WaveResult]]]
 """Runs by parameter and by its value in seconds."""
 
 
@@ -57,16 +57,16 @@ def reproduce(bench: Bench) -> list[Claim]:
         (ALERT, USUAL): base,
     }
     both = [(kind, each) for each in varied for kind in (SWITCH, SWITCH_PLUS)]
-    done = bench.each("parameters", ride, [replace(varied[each], kind=kind) for kind, each in both])
+    done = bench.each("parameters", run_wave, [replace(varied[each], kind=kind) for kind, each in both])
     published, ours = (
         _by_parameter({each: [r] for (k, each), r in zip(both, done, strict=True) if k == kind})
         for kind in (SWITCH, SWITCH_PLUS)
     )
-    rivals = [] if run.quick else bench.each("parameters: other policies", ride, others(base))
+    rivals = [] if run.quick else bench.each("parameters: other policies", run_wave, others(base))
     return claims(run, published, ours, rivals)
 
 
-def _by_parameter(runs: dict[tuple[str, float], list[Ridden]]) -> Varied:
+def _by_parameter(runs: dict[tuple[str, float], list[WaveResult]]) -> Varied:
     runs[INTERVAL, USUAL] = runs[ALERT, USUAL]
     return {name: {v: runs[n, v] for n, v in sorted(runs) if n == name} for name in (ALERT, INTERVAL)}
 
@@ -79,7 +79,7 @@ def others(base: Wave) -> list[Wave]:
     return [*(replace(base, kind=kind) for kind in kinds), *fixed]
 
 
-def claims(run: Run, published: Varied, ours: Varied, rivals: Sequence[Ridden]) -> list[Claim]:
+def claims(run: Run, published: Varied, ours: Varied, rivals: Sequence[WaveResult]) -> list[Claim]:
     """Draw both figures and return their claims; ``rivals`` is empty in a quick run."""
     _draw(run, "", published)
     _draw(run, "_ours", ours)
@@ -175,13 +175,13 @@ def _above(published: Varied, ours: Varied, rivals: Sequence[SwitchOutcome]) -> 
 def _unmatched(found: Varied, rivals: Sequence[SwitchOutcome]) -> Judged:
     every = [r.outcome for by in found.values() for each in by.values() for r in each]
     worst, most = min(every, key=lambda o: o.rate), max(every, key=lambda o: o.slots)
-    ours = f"{kind_of(worst)} at least {worst.rate:.2%} with at most {most.slots:.2f}"
+    ours = f"{kind_of(worst)} at least {worst.rate:.2%} with at most {most.slots:.2f} slots"
     matched = any(o.slots <= most.slots and o.rate >= worst.rate for o in rivals)
     return "; ".join([*map(words, rivals), ours]), not matched
 
 
-def _counts(found: Sequence[Ridden]) -> dict[str, float]:
-    return {kind: mean(found, treated(kind)) for kind in KINDS}
+def _counts(found: Sequence[WaveResult]) -> dict[str, float]:
+    return {kind: mean(found, treatments_of(kind)) for kind in KINDS}
 
 
 def _series(values: Mapping[float, float]) -> str:
@@ -209,7 +209,7 @@ def _draw(run: Run, suffix: str, found: Varied) -> None:
     with run.figure(f"fig11{suffix}", "Treatments by alert threshold and interval", columns=2) as axes:
         for column, (name, by) in enumerate(found.items()):
             for kind in KINDS:
-                line = [mean(each, treated(kind)) for each in by.values()]
+                line = [mean(each, treatments_of(kind)) for each in by.values()]
                 axes[0, column].plot(list(by), line, marker="o", ms=3, label=kind)
             axes[0, column].set(xscale="log", xlabel=f"{name} (s)", ylabel="treatments")
         axes[0, 0].legend()

@@ -13,7 +13,7 @@ from papers.claims import Claim, Judged, versions
 from papers.paper_run import Run
 from papers.side_by_side import Bench
 from papers.streamswitch.testbed.named_policies import SWITCH, SWITCH_PLUS
-from papers.streamswitch.testbed.waves import COST, SHORT_STOPS, Ridden, Wave, events, mean, rate, ride, slots
+from papers.streamswitch.testbed.waves import COST, SHORT_STOPS, Wave, WaveResult, events, mean, rate, run_wave, slots
 
 SPEED = 4_000.0
 FACTORS = (0.5, 0.75, 1.25, 1.5)
@@ -26,7 +26,7 @@ _DRAWN = (
 )
 _QUICK_DRAWN = "In 200 seconds hardly any slot is new: most are of the type that they began with."
 
-Mixtures = Mapping[tuple[float, float], Sequence[Ridden]]
+Mixtures = Mapping[tuple[float, float], Sequence[WaveResult]]
 """Runs by factor and share of the other type."""
 
 
@@ -39,7 +39,7 @@ def reproduce(bench: Bench) -> list[Claim]:
     grid = [(kind, factor, share) for factor in factors for share in shares for kind in (SWITCH, SWITCH_PLUS)]
     waves = [replace(base, kind=kind, factor=f, share=s) for kind, f, s in grid]
     hot = [] if run.quick else [replace(base, seconds=600.0, hot=True)]
-    done = bench.each("mixed resources", ride, [*hot, *waves])
+    done = bench.each("mixed resources", run_wave, [*hot, *waves])
     hot_runs, done = done[: len(hot)], done[len(hot) :]
     published, ours = (
         {(f, s): [r] for (k, f, s), r in zip(grid, done, strict=True) if k == kind} for kind in (SWITCH, SWITCH_PLUS)
@@ -47,7 +47,7 @@ def reproduce(bench: Bench) -> list[Claim]:
     return claims(run, published, ours, hot_runs)
 
 
-def claims(run: Run, published: Mixtures, ours: Mixtures, hot: Sequence[Ridden] = ()) -> list[Claim]:
+def claims(run: Run, published: Mixtures, ours: Mixtures, hot: Sequence[WaveResult] = ()) -> list[Claim]:
     """Draw both figures and return their claims; ``hot`` is a run with hot keys, empty in a quick run."""
     _draw(run, "", published)
     _draw(run, "_ours", ours)
@@ -122,7 +122,7 @@ def _axes(found: Mixtures) -> tuple[list[float], list[float]]:
     return sorted({f for f, _ in found}), sorted({s for _, s in found})
 
 
-def _means(found: Mixtures, value: Callable[[Ridden], float]) -> dict[tuple[float, float], float]:
+def _means(found: Mixtures, value: Callable[[WaveResult], float]) -> dict[tuple[float, float], float]:
     return {each: mean(runs, value) for each, runs in found.items()}
 
 
@@ -166,7 +166,7 @@ def _treatments(found: Mixtures) -> Judged:
 
 def _draw(run: Run, suffix: str, found: Mixtures) -> None:
     factors, shares = _axes(found)
-    values: tuple[Callable[[Ridden], float], ...] = (rate, slots, lambda r: r.mixed, events)
+    values: tuple[Callable[[WaveResult], float], ...] = (rate, slots, lambda r: r.mixed, events)
     header = ("factor", "share", "success", "slots", "share used", "treatments")
     rows = [(f, s, *(mean(runs, v) for v in values)) for (f, s), runs in found.items()]
     run.table(f"fig12{suffix}", header, rows)

@@ -12,7 +12,7 @@ from papers.claims import Claim, Judged, versions
 from papers.paper_run import Run
 from papers.side_by_side import Bench
 from papers.streamswitch.testbed.named_policies import SWITCH, SWITCH_PLUS
-from papers.streamswitch.testbed.waves import COST, SHORT_STOPS, Ridden, Wave, events, mean, rate, ride, slots
+from papers.streamswitch.testbed.waves import COST, SHORT_STOPS, Wave, WaveResult, events, mean, rate, run_wave, slots
 
 SPEED = 10_000.0
 WORKLOADS = ((10e3, 90.0), (20e3, 90.0), (30e3, 90.0), (30e3, 80.0), (30e3, 70.0))
@@ -32,7 +32,7 @@ _ROOM = (
     "balance them."
 )
 
-Runs = Mapping[str, Sequence[Ridden]]
+Runs = Mapping[str, Sequence[WaveResult]]
 """Runs by the name of their workload."""
 
 
@@ -52,7 +52,7 @@ def reproduce(bench: Bench) -> list[Claim]:
         for kind in (SWITCH, SWITCH_PLUS)
         for i in range(repeats)
     ]
-    done = bench.each("limits", ride, [wave for *_, wave in every])
+    done = bench.each("limits", run_wave, [wave for *_, wave in every])
     published, ours = (
         {name: [r for (k, n, _), r in zip(every, done, strict=True) if (k, n) == (kind, name)] for name in settings}
         for kind in (SWITCH, SWITCH_PLUS)
@@ -260,7 +260,7 @@ def _falls(found: Runs) -> Judged:
     return words, related < -0.5 and success[last] < success[first]
 
 
-def _means(found: Runs, value: Callable[[Ridden], float]) -> dict[str, float]:
+def _means(found: Runs, value: Callable[[WaveResult], float]) -> dict[str, float]:
     return {name: mean(each, value) for name, each in found.items()}
 
 
@@ -273,11 +273,11 @@ def _ends(found: Runs) -> tuple[str, str]:
     return names[0], names[-1]
 
 
-def _switch(found: Ridden) -> float:
+def _switch(found: WaveResult) -> float:
     return found.outcome.switch
 
 
-def _share(found: Ridden) -> float:
+def _share(found: WaveResult) -> float:
     return found.outcome.switching
 
 
@@ -290,7 +290,7 @@ def _correlation(found: Runs) -> float:
 
 
 def _draw(run: Run, name: str, title: str, found: Runs) -> None:
-    values: dict[str, Callable[[Ridden], float]] = {
+    values: dict[str, Callable[[WaveResult], float]] = {
         "success (%)": rate,
         "slots": slots,
         "time on treatments (%)": _share,

@@ -11,7 +11,7 @@ from papers.claims import Claim, Judged, addition, versions
 from papers.paper_run import Run
 from papers.side_by_side import Bench
 from papers.streamswitch.testbed.named_policies import SAMZA, SWITCH, SWITCH_PLUS
-from papers.streamswitch.testbed.word_count import COUNT, SPLIT, TOTAL, Counted, Words, counted
+from papers.streamswitch.testbed.word_count import COUNT, SPLIT, TOTAL, WordCountResult, Words, run_word_count
 from rheostat.elastic.streamswitch.path_bounds import adjusted, split_bound
 
 SPLITS = ((0.5, 1.5), (0.75, 1.25), (1.0, 1.0), (1.25, 0.75), (1.5, 0.5))
@@ -20,7 +20,7 @@ ROUNDS = 3
 
 CHOSEN = f"{SAMZA:g} s for a treatment; two words a sentence"
 
-Splits = Mapping[tuple[float, float], Sequence[Counted]]
+Splits = Mapping[tuple[float, float], Sequence[WordCountResult]]
 """Runs by the bounds of Split and Count, in seconds."""
 
 
@@ -34,7 +34,7 @@ def reproduce(bench: Bench) -> list[Claim]:
         for kind in (SWITCH, SWITCH_PLUS)
         for i in range(repeats)
     ]
-    done = bench.each("end to end", counted, words)
+    done = bench.each("end to end", run_word_count, words)
     published, ours = (
         {s: [c for w, c in zip(words, done, strict=True) if (w.bounds, w.kind) == (s, kind)] for s in splits}
         for kind in (SWITCH, SWITCH_PLUS)
@@ -43,28 +43,30 @@ def reproduce(bench: Bench) -> list[Claim]:
         return claims(run, published, ours)
     equal = Words((TOTAL / 2, TOTAL / 2), 300.0, 60.0, kind=SWITCH_PLUS)
     starts = [replace(equal, seed=run.seed + i) for i in range(2)]
-    return claims(run, published, ours, bench.each("end to end: bounds that are found", settled, starts))
+    return claims(run, published, ours, bench.each("end to end: derived bounds", run_derived_bounds, starts))
 
 
-def settled(words: Words) -> tuple[Counted, Counted]:
+def run_derived_bounds(words: Words) -> tuple[WordCountResult, WordCountResult]:
     """Run word count with bounds derived from latencies at once, and with bounds adjusted to success rates in rounds.
 
     Both begin with a run under equal bounds.
     """
-    equal = counted(words)
+    equal = run_word_count(words)
     names = (SPLIT, COUNT)
     found = split_bound(TOTAL, {name: equal.latencies[name].tolist() for name in names})
-    at_once = counted(replace(words, bounds=(found.bounds[SPLIT], found.bounds[COUNT])))
+    at_once = run_word_count(replace(words, bounds=(found.bounds[SPLIT], found.bounds[COUNT])))
     best, bounds, success = equal, dict(zip(names, words.bounds, strict=True)), equal.success
     for _ in range(ROUNDS):
         bounds = adjusted(bounds, success, gain=5.0)
-        now = counted(replace(words, bounds=(bounds[SPLIT], bounds[COUNT])))
+        now = run_word_count(replace(words, bounds=(bounds[SPLIT], bounds[COUNT])))
         success = now.success
         best = max(best, now, key=lambda c: min(c.success.values()))
     return at_once, best
 
 
-def claims(run: Run, published: Splits, ours: Splits, divided: Sequence[tuple[Counted, Counted]] = ()) -> list[Claim]:
+def claims(
+    run: Run, published: Splits, ours: Splits, divided: Sequence[tuple[WordCountResult, WordCountResult]] = ()
+) -> list[Claim]:
     """Draw the figure and return its claims; ``divided`` are runs with derived bounds, empty in a quick run."""
     _draw(run, "fig16", published)
     _draw(run, "fig16_ours", ours)
@@ -145,7 +147,7 @@ def _best(found: Splits) -> Judged:
     return words, best == fair or path[best] - path[fair] < 0.001
 
 
-def _divided(found: Sequence[tuple[Counted, Counted]], best: float) -> Claim:
+def _divided(found: Sequence[tuple[WordCountResult, WordCountResult]], best: float) -> Claim:
     """Return the statement about derived bounds, which the paper proposes but does not measure."""
     ways = {"latencies": [a for a, _ in found], "success rates": [b for _, b in found]}
     path = {name: float(np.mean([c.path for c in each])) for name, each in ways.items()}

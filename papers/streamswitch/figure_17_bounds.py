@@ -23,7 +23,7 @@ from papers.streamswitch.testbed.named_policies import (
     words,
 )
 from papers.streamswitch.testbed.ranking import (
-    LINE,
+    HEADER,
     RESTED_RIVALS,
     RIVALS,
     RIVALS_PLUS,
@@ -34,7 +34,7 @@ from papers.streamswitch.testbed.ranking import (
     named,
     scatter,
 )
-from papers.streamswitch.testbed.trading_day import AFTERNOON, SAMPLE, SHORT, Day, traded
+from papers.streamswitch.testbed.trading_day import AFTERNOON, SAMPLE, SHORT, Day, run_day
 
 BOUNDS = ((1.0, 5.0), (5.0, 1.0))
 PUBLISHED = ((DRS_LB, 0.4), (DRS, 0.4), (SWITCH, 0.4), (SWITCH, 0.2))
@@ -63,7 +63,7 @@ def reproduce(bench: Bench, before: Compared) -> list[Claim]:
     base = {o.name: o.rate for o in published}
     base |= {t.outcome.name: t.outcome.rate if quick else t.afternoon for t in ours if kind_of(t.outcome) != STATIC}
     groups = days(bench.run)
-    done = bench.each("other latency bounds", traded, [day for group in groups for day in group])
+    done = bench.each("other latency bounds", run_day, [day for group in groups for day in group])
     every = iter(done)
     seen = [_by_bound(group, [next(every).outcome for _ in group]) for group in groups]
     if quick:  # the same part of the day, so fixed slots need not be run again
@@ -118,7 +118,7 @@ def _draw(run: Run, name: str, seen: Seen) -> None:
             scatter(axes[0, column], outcomes)
             axes[0, column].set_title(f"L = {bound[0]:g} s, T = {bound[1]:g} s", fontsize=9)
     rows = [(f"({bound:g}, {window:g})", *line(o)) for (bound, window), each in seen.items() for o in each]
-    run.table(name, ("bound (L, T)", *LINE), rows)
+    run.table(name, ("bound (L, T)", *HEADER), rows)
 
 
 def _gained(seen: Seen, base: Mapping[str, float], kind: str) -> Judged:

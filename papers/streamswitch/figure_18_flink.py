@@ -6,10 +6,10 @@ from papers.claims import Claim, Judged, versions
 from papers.paper_run import Run
 from papers.streamswitch.figure_05_policies import CHOSEN
 from papers.streamswitch.figure_06_decisions import draw
-from papers.streamswitch.testbed.clips import Watched
+from papers.streamswitch.testbed.clips import WatchedDay
 from papers.streamswitch.testbed.named_policies import FLINK, SAMZA, words
 
-Pair = tuple[Watched, Watched]
+Pair = tuple[WatchedDay, WatchedDay]
 """The policy as published, and our version."""
 
 
@@ -46,18 +46,18 @@ def claims(run: Run, samza: Pair, flink: Pair) -> list[Claim]:
     ]
 
 
-def _success(flink: Watched, samza: Watched) -> Judged:
-    here, there = flink.traded.outcome, samza.traded.outcome
+def _success(flink: WatchedDay, samza: WatchedDay) -> Judged:
+    here, there = flink.result.outcome, samza.result.outcome
     slightly, about = there.rate - 0.03 < here.rate < there.rate, abs(here.slots / there.slots - 1) < 0.1
     return f"{words(here)} on Flink, {words(there)} on Samza", slightly and about
 
 
-def _opening(flink: Watched, samza: Watched) -> Judged:
+def _opening(flink: WatchedDay, samza: WatchedDay) -> Judged:
     here, there = (_recovery(seen, 120.0) for seen in (flink, samza))
     return f"{_minutes(here)} on Flink, {_minutes(there)} on Samza", here > there
 
 
-def _recovery(seen: Watched, opening: float) -> float:
+def _recovery(seen: WatchedDay, opening: float) -> float:
     """Return the minutes after an opening until mean latency is within 1 s; infinite if it never is."""
     minute = seen.time / 60
     good = minute[(minute > opening + 0.2) & (seen.mean <= 1.0)]

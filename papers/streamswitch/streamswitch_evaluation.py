@@ -68,7 +68,7 @@ def reproduce(run: Run) -> list[Claim]:
     """Run every figure and return the claims."""
     with bench(run) as place:
         samza, flink = figure_06_decisions.run_days(place)
-        published, ours = (seen.traded for seen in samza)
+        published, ours = (seen.result for seen in samza)
         days = figure_05_policies.run_all(place, published, ours)
         otherwise = figure_05_policies.run_otherwise(place)
         return [
