@@ -160,13 +160,13 @@ def _symmetric(found: Varied) -> Judged:
 def _above(published: Varied, ours: Varied, rivals: Sequence[SwitchOutcome]) -> Claim:
     """Return the claim that no other policy does as well as StreamSwitch does with its worst parameters."""
     theirs = [o for o in rivals if kind_of(o) in RIVALS]
-    beside = [o for o in rivals if kind_of(o) in (*RESTED_RIVALS, *RIVALS_PLUS)]
+    with_ours = [o for o in rivals if kind_of(o) in (*RESTED_RIVALS, *RIVALS_PLUS)]
     best = _unmatched(published, theirs)
     return versions(
         "fig10-others",
         "with all parameters, no other policy has as much success as StreamSwitch with no more slots",
         "still outperforms other solutions",
-        (best, _unmatched(ours, beside)),
+        (best, _unmatched(ours, with_ours)),
         note="" if best[1] else "Rows spread evenly and rates rise slowly, so that M/M/k can follow.",
         chosen=CHOSEN,
     )
