@@ -227,11 +227,12 @@ def _by_shard(both: Sequence[Side], quick: bool) -> list[Claim]:
         spreads.append((f"standard deviation {deviations}", spread[mine.name] == min(spread.values())))
         counts = "; ".join(f"{count} under {name}" for name, count in better.items())
         betters.append((counts, max(better.values()) <= 6))
-    short = (
-        " A quick run has eighty calm seconds, in which fixed slots keep the bound for every shard. At the opening "
+    why = (
+        "A quick run has eighty calm seconds, in which fixed slots keep the bound for every shard. At the opening "
         "they keep it for none, but that weighs only a thirtieth."
+        if quick
+        else ""
     )
-    why = _MOVED + (short if quick else "")
     return [
         versions(
             "fig5-spread",

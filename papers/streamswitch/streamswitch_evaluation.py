@@ -60,7 +60,8 @@ second, while the paper's treatments become several seconds long.
 
 In sections 6.3 to 6.5, rates and speeds are a tenth of the paper's, and rows spread evenly over the shards, as with the
 sources that were published with the system. Rows arrive at random (Poisson) and all cost the same; what a query
-computes is not simulated, so queries differ only by rate and speed.
+computes is not simulated, so queries differ only by rate and speed. *10K, 90 s* is a wave with an amplitude of 10
+thousand rows/s and a period of 90 s; *+1 s* is one second added to every treatment.
 """
 
 
