@@ -1,1 +1,1 @@
-"""The five papers' evaluations, run again: one folder per paper, one file per figure or table."""
+"""The evaluations of five papers, run again: one folder per paper, one file per figure or table."""

@@ -1,7 +1,7 @@
-"""Claims as tables in Markdown: a report of one paper, and the documentation's two pages of all of them.
+"""Claims as Markdown tables: a report for one paper, and two pages of the documentation for all of them.
 
-``reproduction.md`` has the tables, with notes of two sentences at most. ``reproduction-notes.md`` has what is longer:
-what each paper's algorithm is as published and what is ours, and details of single claims, which the notes link to.
+``reproduction.md`` has the tables, with notes of at most two sentences. ``reproduction-notes.md`` has the longer texts
+that these notes link to: what each paper's algorithm is as published, what we changed, and details of single claims.
 """
 
 from __future__ import annotations
@@ -21,26 +21,33 @@ PAGE, NOTES = "reproduction.md", "reproduction-notes.md"
 _PAPER = ("claim", "paper", "as published", "our version", "chosen by us", "holds")
 _OURS = ("statement", "here", "chosen by us", "holds")
 
-_INTRODUCTION = f"""What the five papers measured, and what the same algorithms do here. Written by
-`rheostat reproduce all`.
+_INTRODUCTION = f"""The evaluations of five papers, run again. This page is written by `rheostat reproduce all`.
 
-Every paper has two tables. The first has what the paper says, judged on its algorithm **as published**; our version is
-beside that where it was run apart. The second has what we add, which no count of a paper's claims includes.
+Each paper has two tables. *What the paper says* lists the paper's claims. Each is judged on the paper's algorithm **as
+published**; the result of our version stands beside it where both were run. *What we add* lists statements of our own,
+which are not counted among the paper's claims.
 
-- *chosen by us*: a parameter that was chosen after seeing results, or an input that was built from the claim. Such a
-  row shows that the claim can hold, not that it must.
-- *not decided here*: the simulator could not have given another verdict, so a no would say nothing of the paper.
+How to read a row:
 
-What is ours in each algorithm, and longer notes, are on [a page of their own]({NOTES})."""
+- *paper*: the figure or the words that the paper prints.
+- *as published* and *our version*: what we measured, mostly in a simulator. Our version's verdict follows in brackets
+  where it differs.
+- *chosen by us*: a parameter that the paper does not print and that we chose, possibly after seeing results, or an
+  input that we built from the claim. Such a row shows that the claim can hold, not that it must.
+- *not decided here*: our simulator could not have given another verdict, so the row says nothing about the paper.
+
+The [notes]({NOTES}) say what each algorithm is as published, what we changed, and more about single claims."""
+
+_ABOUT_NOTES = f"Longer notes to the tables of the [reproduction]({PAGE}). Written by `rheostat reproduce all`."
 
 
 def tables(claims: Sequence[Claim], name: str = "", notes: str = "") -> str:
-    """Both tables with their counts and notes.
+    """Return both tables with their counts and notes.
 
     Args:
-        claims: of one paper.
-        name: of the paper, for links into the page of notes.
-        notes: file of that page; empty to print details where they belong.
+        claims: those of one paper.
+        name: the paper's short name, for links into the page of notes.
+        notes: file name of that page; empty to print details below the table instead of links.
 
     >>> print(tables([Claim("a", "x grows", "2 x", "3 x", True, published="4 x")]))
     ### What the paper says
@@ -58,7 +65,7 @@ def tables(claims: Sequence[Claim], name: str = "", notes: str = "") -> str:
 
 
 def anchor(name: str, claim: Claim) -> str:
-    """Where the page of notes has a claim's details: the heading as Markdown's table of contents names it.
+    """Return the anchor of a claim's details in the page of notes, as Markdown derives it from the heading.
 
     >>> anchor("enorm", Claim("s7.7-components", "x", "y", "z", True))
     'enorm-s77-components'
@@ -66,19 +73,25 @@ def anchor(name: str, claim: Claim) -> str:
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", f"{name} {claim.id}").strip().lower())
 
 
-def write_pages(found: Mapping[str, Sequence[Claim]], papers: Mapping[str, Paper], folder: Path) -> None:
-    """Both pages of the documentation, from all papers."""
-    parts, notes = ["# Reproduction", _INTRODUCTION], ["# Notes on the reproduction", _about_notes()]
-    for name, claims in found.items():
+def write_pages(claims: Mapping[str, Sequence[Claim]], papers: Mapping[str, Paper], folder: Path) -> None:
+    """Write both pages of the documentation.
+
+    Args:
+        claims: by the paper's short name, in the order of the page.
+        papers: the modules that the claims come from, by the same names.
+        folder: where the documentation is.
+    """
+    page, notes = ["# Reproduction", _INTRODUCTION], ["# Notes on the reproduction", _ABOUT_NOTES]
+    for name, each in claims.items():
         title = papers[name].TITLE
-        parts += [f"## {title}", tables(claims, name, NOTES)]
-        notes += [f"## {title}", papers[name].ABOUT.strip(), *_details(name, claims)]
-    (folder / PAGE).write_text("\n\n".join(parts) + "\n")
+        page += [f"## {title}", tables(each, name, NOTES)]
+        notes += [f"## {title}", papers[name].ABOUT.strip(), *_details(name, each)]
+    (folder / PAGE).write_text("\n\n".join(page) + "\n")
     (folder / NOTES).write_text("\n\n".join(notes) + "\n")
 
 
 def beside(claim: Claim) -> str:
-    """Our version's figure, with its verdict where that is another; nothing if it was not run apart.
+    """Return our version's figure, with its verdict if that differs; empty if it was not run separately.
 
     >>> beside(Claim("a", "x", "2", "3", False, published="1", ours_holds=True))
     '3 (yes)'
@@ -90,8 +103,10 @@ def beside(claim: Claim) -> str:
     return f"{claim.ours} ({'yes' if claim.ours_holds else 'no'})"
 
 
-def _about_notes() -> str:
-    return f"What the tables of the [reproduction]({PAGE}) have no room for. Written by `rheostat reproduce all`."
+def reason_and_note(claim: Claim) -> str:
+    """Return why there is no verdict, if there is none, and the note."""
+    reason = f"Not decided: {claim.undecided}." if claim.undecided else ""
+    return " ".join(text for text in (reason, claim.note) if text)
 
 
 def _details(name: str, claims: Sequence[Claim]) -> list[str]:
@@ -99,23 +114,22 @@ def _details(name: str, claims: Sequence[Claim]) -> list[str]:
 
 
 def _table(header: Sequence[str], claims: Sequence[Claim], name: str, notes: str) -> str:
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    told = [text for c in claims if (text := _note(c, name, notes))]
-    number = 0
+    lines, footnotes = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)], []
     for c in claims:
-        number += bool(_note(c, name, notes))
-        mark = f" [{number}]" if _note(c, name, notes) else ""
+        mark = ""
+        if footnote := _footnote(c, name, notes):
+            footnotes.append(footnote)
+            mark = f" [{len(footnotes)}]"
         holds = c.verdict if c.verdict == "yes" else f"**{c.verdict}**"
         figures = (c.paper, c.judged, beside(c)) if c.origin == "paper" else (c.ours,)
         cells = (c.claim + mark, *figures, c.chosen, holds)
         lines.append("| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |")
-    if told:
-        lines += ["", *(f"{place}. {text}" for place, text in enumerate(told, start=1))]
+    if footnotes:
+        lines += ["", *(f"{place}. {text}" for place, text in enumerate(footnotes, start=1))]
     return "\n".join(lines)
 
 
-def _note(claim: Claim, name: str, notes: str) -> str:
-    """What stands below the table: the reason for no verdict, the note, and a link or the details themselves."""
-    limit = f"Not decided: {claim.limit}." if claim.verdict == "not decided here" else ""
+def _footnote(claim: Claim, name: str, notes: str) -> str:
+    """The text below the table: the reason for no verdict, the note, and a link to the details or the details."""
     more = f"[More]({notes}#{anchor(name, claim)})." if claim.detail and notes else claim.detail
-    return " ".join(text for text in (limit, claim.note, more) if text)
+    return " ".join(text for text in (reason_and_note(claim), more) if text)

@@ -1,4 +1,4 @@
-"""One run of a reproduction: how thorough it is, where its figures go, and what it tells meanwhile."""
+"""One run of a paper's evaluation: its size and seed, the folder of its figures, and its progress."""
 
 from __future__ import annotations
 
@@ -19,33 +19,34 @@ Item = TypeVar("Item")
 
 
 class Watcher(Protocol):
-    """Is told how far a run is."""
+    """Receives the progress of a run."""
 
     def begin(self, title: str, steps: int) -> None:
         """A part of the run begins."""
 
     def advance(self) -> None:
-        """One of its steps is done."""
+        """One step of the current part is done."""
 
 
 class Silent:
-    """Tells nobody."""
+    """A watcher that shows nothing."""
 
     def begin(self, title: str, steps: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def advance(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What every reproduction is given.
+    """Settings that every evaluation gets.
 
     Attributes:
-        folder: where figures (SVG) and tables (CSV) go.
-        quick: fewer and smaller runs, in less than a minute for the whole paper.
-        seed: everything random follows from it.
+        folder: where figures (SVG) and tables (CSV) are written.
+        quick: True for fewer and smaller runs, which take less than a minute per paper.
+        seed: of all random numbers.
+        watcher: receives the progress.
     """
 
     folder: Path
@@ -54,7 +55,7 @@ class Run:
     watcher: Watcher = field(default_factory=Silent)
 
     def each(self, title: str, items: Sequence[Item]) -> Iterator[Item]:
-        """The items one after the other, with progress shown under the title."""
+        """Yield the items one by one and report progress under the title."""
         self.watcher.begin(title, len(items))
         for item in items:
             yield item
@@ -63,26 +64,26 @@ class Run:
     def figure(
         self, name: str, title: str, rows: int = 1, columns: int = 1, width: float = 4.2, height: float = 2.8
     ) -> AbstractContextManager[npt.NDArray[np.object_]]:
-        """Axes of a figure that is written as ``name``.svg."""
+        """Open a figure, which is written to ``name``.svg at the end, and return its axes by row and column."""
         return plots.figure(self.folder / f"{name}.svg", title, rows, columns, width, height)
 
     def table(self, name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Write a table of figures as ``name``.csv."""
+        """Write a table of figures to ``name``.csv."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / f"{name}.csv").open("w", newline="") as file:
             csv.writer(file).writerows([header, *rows])
 
 
 class Paper(Protocol):
-    """A module of this package that reproduces one paper.
+    """A module that runs one paper's evaluation, such as ``papers.posg.posg_evaluation``.
 
     Attributes:
-        TITLE: of the paper's section.
-        ABOUT: what its algorithm is as published and what is ours, in Markdown, for the page of notes.
+        TITLE: heading of the paper's section.
+        ABOUT: what the algorithm is as published and what we changed, in Markdown, for the page of notes.
     """
 
     TITLE: str
     ABOUT: str
 
     def reproduce(self, run: Run) -> list[Claim]:
-        """Run the paper's evaluation again."""
+        """Run the paper's evaluation again and return its claims."""

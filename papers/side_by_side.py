@@ -1,4 +1,4 @@
-"""Runs of a reproduction beside each other, on all cores of the machine."""
+"""Runs of an evaluation in parallel, one process per core."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ from typing import TypeVar
 from papers.paper_run import Run
 
 Setting = TypeVar("Setting")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
-_PATIENCE = 1800.0  # seconds that one run may take
+_TIME_LIMIT = 1800.0  # seconds that one run may take
+_MOST_PROCESSES = 4
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where runs are made: in processes beside each other, or here if there are none.
+    """Where runs are made.
+
+    Attributes:
+        run: settings of the evaluation.
+        pool: processes to run in; None to run in this process, one setting after the other.
 
     >>> from pathlib import Path
     >>> Bench(Run(Path("."))).each("absolute values", abs, [-1, 2])
@@ -31,28 +36,28 @@ class Bench:
     run: Run
     pool: ProcessPoolExecutor | None = None
 
-    def each(self, title: str, function: Callable[[Setting], Found], settings: Sequence[Setting]) -> list[Found]:
-        """The function of every setting; both have to be known by name in other processes."""
+    def each(self, title: str, function: Callable[[Setting], Result], settings: Sequence[Setting]) -> list[Result]:
+        """Return the function's result for every setting; the function and the settings must be picklable."""
         if self.pool is None:
             return [function(setting) for setting in self.run.each(title, settings)]
-        begun: list[tuple[Setting, Future[Found]]] = []
+        begun: list[tuple[Setting, Future[Result]]] = []
         try:
             begun = [(setting, self.pool.submit(function, setting)) for setting in settings]
         except BrokenProcessPool:
             return Bench(self.run).each(title, function, settings)
         return [self._result(function, setting, future) for setting, future in self.run.each(title, begun)]
 
-    def _result(self, function: Callable[[Setting], Found], setting: Setting, future: Future[Found]) -> Found:
+    def _result(self, function: Callable[[Setting], Result], setting: Setting, future: Future[Result]) -> Result:
         try:
-            return future.result(timeout=_PATIENCE)
+            return future.result(timeout=_TIME_LIMIT)
         except BrokenProcessPool:
-            return function(setting)  # a machine that cannot keep another process can still run it here
+            return function(setting)  # a machine without memory for another process may still run it in this one
 
 
 @contextmanager
 def bench(run: Run) -> Iterator[Bench]:
-    """A bench with a process for each core."""
-    count = min(os.cpu_count() or 1, 4)
+    """Open a bench with one process per core, four at most."""
+    count = min(os.cpu_count() or 1, _MOST_PROCESSES)
     if count == 1:
         yield Bench(run)
         return

@@ -1,4 +1,7 @@
-"""Elasticutor's figures 8 and 9: what moving a shard costs (section 5.1)."""
+"""Elasticutor's figures 8 and 9: how long it takes to move a shard (section 5.1).
+
+A move takes synchronisation (pending rows are processed and senders learn the new place) and the transfer of state.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from papers.claims import Claim
-from papers.elasticutor.testbed.clusters import STOPPING, MicroRun
+from papers.elasticutor.testbed.clusters import CENTRIC, ELASTIC, STOPPING, MicroRun
 from papers.paper_run import Run
 from papers.side_by_side import Bench
 from rheostat.elastic.model.policy import Policy
@@ -16,25 +19,26 @@ from rheostat.elastic.policies import Elasticutor, ResourceCentric
 from rheostat.simulate.job import Costs
 from rheostat.simulate.simulation import Simulation
 
-ELASTIC, CENTRIC = "elasticutor", "resource-centric"
 UPSTREAM, STATE = Costs().upstream, 32e3
 MARKS = {ELASTIC: "s", CENTRIC: "D"}
 BUSY, CALM = 0.6, 0.3
-"""Load of the cores while shards move, and a lower one beside it. The paper prints none."""
+"""Load of the cores while shards move, and a lower load for comparison. The paper prints no load."""
+
+LOAD = f"load of {BUSY:.0%}"
 
 
 @dataclass(frozen=True)
 class MoveTimes:
-    """Mean seconds of the shards that moved; NaN if none did.
+    """Mean seconds that parts of a move took; NaN if no shard moved.
 
     Attributes:
-        sync: until the pending rows were done and everybody knew, inside a node.
-        state: until the state was there, inside a node.
-        far_sync: like ``sync``, between nodes.
-        far_state: like ``state``, between nodes.
-        both: synchronisation over all moves.
-        protocol: what of it is not rows that are waited for.
-        count: how many moved.
+        sync: synchronisation of moves inside a node.
+        state: transfer of state inside a node.
+        far_sync: synchronisation of moves between nodes.
+        far_state: transfer of state between nodes.
+        both: synchronisation of all moves.
+        protocol: the part of ``both`` that is the protocol itself, a constant of the simulator.
+        count: number of shards that moved.
     """
 
     sync: float
@@ -47,20 +51,20 @@ class MoveTimes:
 
     @property
     def waiting(self) -> float:
-        """Seconds of the synchronisation that go by until pending rows are done."""
+        """The part of the synchronisation that is spent waiting for pending rows."""
         return self.both - self.protocol
 
     def parts(self) -> str:
-        """In words."""
-        return f"{_seconds(self.waiting)} until pending rows are done, {_seconds(self.protocol)} the protocol"
+        """Describe what the synchronisation consists of."""
+        return f"{_seconds(self.waiting)} is waiting for pending rows and {_seconds(self.protocol)} the protocol"
 
 
-Found = Mapping[tuple[str, int, float, float], MoveTimes]
-"""By approach, upstream executors, bytes of a shard's state, and load."""
+Cases = Mapping[tuple[str, int, float, float], MoveTimes]
+"""By approach, number of upstream executors, bytes of a shard's state, and load."""
 
 
 def moves(each: MicroRun) -> MoveTimes:
-    """What moving took, after the warm-up."""
+    """Return how long moves took after the warm-up."""
     engine = each.engine
     Simulation(engine, each.policy).run(each.warm_up)
     before = engine.moved()
@@ -82,7 +86,7 @@ def moves(each: MicroRun) -> MoveTimes:
 
 
 def reproduce(bench: Bench) -> list[Claim]:
-    """Figures 8 and 9: how long it takes to move a shard."""
+    """Draw both figures and return their claims."""
     run = bench.run
     upstream = (1, 32, 128) if run.quick else (1, 4, 16, 32, 64, 128, 256)
     sizes = (STATE, 32e6) if run.quick else (STATE, 320e3, 3.2e6, 32e6)
@@ -109,11 +113,17 @@ def reproduce(bench: Bench) -> list[Claim]:
     rows = [(*case, m.count, m.sync, m.state, m.far_sync, m.far_state, m.waiting) for case, m in found.items()]
     run.table("fig08", header, [row for row in rows if row[1:4] == (UPSTREAM, STATE, BUSY)])
     run.table("fig09", header, rows)
-    return judged(found, upstream, sizes)
+    return claims(found, upstream, sizes)
 
 
-def judged(found: Found, upstream: Sequence[int], sizes: Sequence[float]) -> list[Claim]:
-    """What the section says of figures 8 and 9, of what was measured."""
+def claims(found: Cases, upstream: Sequence[int], sizes: Sequence[float]) -> list[Claim]:
+    """Return the section's claims about both figures.
+
+    Args:
+        found: what was measured.
+        upstream: numbers of upstream executors, rising.
+        sizes: bytes of a shard's state, rising.
+    """
     near, calm = ({n: found[n, UPSTREAM, STATE, load] for n in (ELASTIC, CENTRIC)} for load in (BUSY, CALM))
     ratio, calmer = (m[CENTRIC].both / max(m[ELASTIC].both, 1e-9) for m in (near, calm))
     few, many = ({n: found[n, u, STATE, BUSY] for n in near} for u in (upstream[0], upstream[-1]))
@@ -123,81 +133,82 @@ def judged(found: Found, upstream: Sequence[int], sizes: Sequence[float]) -> lis
     compared = [s for s in sizes if far[ELASTIC, s] >= 0 and far[CENTRIC, s] >= 0]
     small, large = sizes[0], sizes[-1]
     why = (
-        f"Shards leave the busiest slots, and at {BUSY:.0%} load these have long queues after a shuffle: of "
-        f"Elasticutor's {_seconds(near[ELASTIC].both)}, {near[ELASTIC].parts()}, which is the paper's "
-        f"figure and not measured here. The paper prints no load; at {CALM:.0%} it is {calmer:.0f} x "
-        f"({_seconds(calm[CENTRIC].both)} and {_seconds(calm[ELASTIC].both)})."
+        f"Shards leave the busiest slots, and at {BUSY:.0%} load these have long queues after a shuffle. Of "
+        f"Elasticutor's {_seconds(near[ELASTIC].both)}, {near[ELASTIC].parts()}; the latter is the paper's figure and "
+        f"not measured here. The paper prints no load. At {CALM:.0%} load, the resource-centric approach takes "
+        f"{calmer:.0f} x as long ({_seconds(calm[CENTRIC].both)} and {_seconds(calm[ELASTIC].both)})."
     )
     return [
         Claim(
             "fig8-sync",
-            "moving a shard takes the resource-centric approach far longer, because of synchronisation",
+            "to move a shard, the resource-centric approach synchronises for at least 100 x as long as Elasticutor",
             "2-3 orders of magnitude",
             f"{ratio:.0f} x ({_seconds(near[CENTRIC].both)} and {_seconds(near[ELASTIC].both)})",
             ratio >= 100,
-            f"At {BUSY:.0%} load shards leave slots with long queues; at {CALM:.0%} it is {calmer:.0f} x.",
-            chosen=STOPPING,
+            f"At {BUSY:.0%} load, shards leave slots with long queues. At {CALM:.0%} load it is {calmer:.0f} x.",
+            chosen=f"{LOAD}; {STOPPING}",
             detail=why,
         ),
         Claim(
             "fig8-state",
-            "the difference in moving state is minor compared to that in synchronisation",
+            "Elasticutor and the resource-centric approach differ much less in the time to transfer state than in the "
+            "time to synchronise",
             "minor",
             f"{_seconds(abs(far[CENTRIC, small] - far[ELASTIC, small]))} against "
             f"{_seconds(near[CENTRIC].far_sync - near[ELASTIC].far_sync)}, between nodes",
             abs(far[CENTRIC, small] - far[ELASTIC, small]) < 0.1 * (near[CENTRIC].far_sync - near[ELASTIC].far_sync),
-            chosen=STOPPING,
+            chosen=f"{LOAD}; {STOPPING}",
         ),
         Claim(
             "fig9a-elasticutor",
-            "Elasticutor's synchronisation takes milliseconds, whatever the number of upstream executors",
+            "Elasticutor synchronises within 20 ms, however many executors are upstream",
             "about 2 ms",
             f"{_seconds(grown[0])} with {upstream[0]}, {_seconds(grown[1])} with {upstream[-1]}",
             max(grown) < 0.02 and max(grown) < 1.5 * min(grown),
-            f"Most of it is rows that are waited for; at {CALM:.0%} load it is {_seconds(calm[ELASTIC].both)}.",
-            chosen="the protocol's 2 ms, which are the paper's",
+            f"Most of it is waiting for pending rows. At {CALM:.0%} load it is {_seconds(calm[ELASTIC].both)}.",
+            chosen=f"{LOAD}; 2 ms for the protocol, the paper's figure",
             detail=why,
         ),
         Claim(
             "fig9a-resource-centric",
-            "the resource-centric approach's synchronisation grows with the number of upstream executors",
+            "the resource-centric approach synchronises for longer, the more executors are upstream",
             "grows significantly",
             f"{_seconds(few[CENTRIC].both)} with {upstream[0]}, {_seconds(many[CENTRIC].both)} with {upstream[-1]}",
             many[CENTRIC].both > 2 * few[CENTRIC].both,
-            "It shows what follows from how long a stop takes, not that a stop takes so long.",
-            chosen=STOPPING,
+            chosen=f"{LOAD}; {STOPPING}",
+            built_in="the simulated approach stops upstream executors one after the other",
         ),
         Claim(
             "fig9b-near",
-            "moving state inside a node costs nothing",
+            "inside a node, the transfer of state takes less than 1 ms",
             "negligible",
-            f"{close * 1e3:.2f} ms at most",
+            f"at most {close * 1e3:.2f} ms",
             close < 1e-3,
-            chosen="no cost inside a node, in the simulator",
+            built_in="a move inside a node transfers nothing in the simulator",
         ),
         Claim(
             "fig9b-far",
-            "between nodes it is the transfer that counts once a shard has 32 MB",
+            "between nodes, the transfer of 32 MB of state takes at least 10 x as long as that of 32 KB",
             "increases significantly",
             f"{_seconds(far[ELASTIC, small])} with 32 KB, {_seconds(far[ELASTIC, large])} with 32 MB",
             far[ELASTIC, large] > 10 * far[ELASTIC, small],
         ),
         Claim(
             "fig9b-faster",
-            "Elasticutor moves state between nodes a little faster than the resource-centric approach",
+            "between nodes, Elasticutor transfers the state of a shard faster than the resource-centric approach",
             "slightly shorter",
             "; ".join(
                 f"{_seconds(far[ELASTIC, s])} against {_seconds(far[CENTRIC, s])} with {_bytes(s)}" for s in compared
             ),
             bool(compared) and all(far[ELASTIC, s] < far[CENTRIC, s] for s in compared),
-            "A shard alone takes both as long; the resource-centric approach sends those of a plan at once.",
-            detail="The resource-centric approach sends the state of all shards of a plan at once, so that they wait "
-            "for each other. Sizes that are missing are those with which its first plan takes longer than the run.",
+            "One shard alone takes equally long in both. The resource-centric approach sends all shards of a plan at "
+            "once, and their transfers wait for each other.",
+            detail="Sizes are left out if the first plan of the resource-centric approach takes longer than the run.",
         ),
     ]
 
 
-def _draw(run: Run, found: Found, upstream: Sequence[int], sizes: Sequence[float]) -> None:
+def _draw(run: Run, found: Cases, upstream: Sequence[int], sizes: Sequence[float]) -> None:
     names = (ELASTIC, CENTRIC)
     with run.figure("fig08", "Time to move a shard of 32 KB") as axes:
         places = np.arange(4)
@@ -222,14 +233,14 @@ def _draw(run: Run, found: Found, upstream: Sequence[int], sizes: Sequence[float
             axes[0, 1].plot(kilobytes, near, label=f"{name}, in a node", **style)
         axes[0, 0].set(xlabel="upstream executors", ylabel="synchronisation (ms)", xscale="log", yscale="log")
         axes[0, 1].set(xlabel="state of a shard (KB)", ylabel="migration (ms)", xscale="log")
-        axes[0, 1].set_yscale("symlog", linthresh=0.1)  # nothing at all, inside a node
+        axes[0, 1].set_yscale("symlog", linthresh=0.1)  # 0 inside a node
         axes[0, 1].set_ylim(bottom=-0.05)
         axes[0, 0].legend()
         axes[0, 1].legend(fontsize=7, loc="upper left")
 
 
 def _seconds(value: float) -> str:
-    """With a unit that suits it.
+    """Format seconds as s or ms.
 
     >>> _seconds(1.234), _seconds(0.0356)
     ('1.23 s', '35.6 ms')

@@ -1,4 +1,4 @@
-"""Elasticutor's table 3: more nodes (section 5.4)."""
+"""Elasticutor's table 3: throughput and scheduling time on more nodes (section 5.4)."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from collections.abc import Mapping
 import numpy as np
 
 from papers.claims import Claim, Judged, versions
-from papers.elasticutor.testbed.clusters import EVEN, EXCHANGE, MARKET, ExchangeRun, orders
+from papers.elasticutor.testbed.clusters import EXCHANGE, MARKET, OUR_THRESHOLD, ExchangeRun, orders
 from papers.side_by_side import Bench
 from rheostat.elastic.elasticutor.elasticutor import subspaces_of
 from rheostat.elastic.loop.loop import Control
 from rheostat.elastic.policies import Elasticutor
 
 PAPER = {8: 4.1, 16: 5.2, 32: 5.7}
-"""Milliseconds of a decision by nodes."""
+"""Milliseconds of a scheduling decision, by number of nodes."""
 
 PUBLISHED, OURS = "as published", "our rules"
-POLICIES = {PUBLISHED: Elasticutor.published(), OURS: Elasticutor(threshold=EVEN)}
+POLICIES = {PUBLISHED: Elasticutor.published(), OURS: Elasticutor(threshold=OUR_THRESHOLD)}
 SCHEDULERS = {PUBLISHED: Elasticutor.published(), OURS: Elasticutor(steady=1.0)}
-"""Whose decision is timed; ours without the rule that leaves cores as they are, which would decide nothing."""
+"""Policies whose decision is timed. Ours runs without the rule that keeps cores, which would often decide nothing."""
 
 Measurements = Mapping[tuple[str, int], tuple[float, float]]
-"""Orders per second and seconds of a decision, by whose rules and nodes."""
+"""Orders per second and seconds of a decision, by version and number of nodes."""
 
 
-def measured(each: ExchangeRun) -> tuple[float, float]:
-    """Orders per second and seconds of a decision."""
+def measure(each: ExchangeRun) -> tuple[float, float]:
+    """Run it and return orders per second and seconds of a decision."""
     rate = orders(each.trace(), each.warm_up)
-    whose = next(rules for rules, policy in POLICIES.items() if policy == each.policy)
-    return rate, scheduling_seconds(each, SCHEDULERS[whose], 20 if each.seconds > 10 else 6)
+    version = next(name for name, policy in POLICIES.items() if policy == each.policy)
+    return rate, scheduling_seconds(each, SCHEDULERS[version], 20 if each.seconds > 10 else 6)
 
 
 def reproduce(bench: Bench) -> list[Claim]:
-    """Table 3: throughput and scheduling time by number of nodes."""
+    """Write the table and return its claims."""
     run = bench.run
     sizes = (8, 32) if run.quick else (8, 16, 32)
     seconds, warm_up = (4.0, 2.0) if run.quick else (40.0, 10.0)
     cases = [(rules, nodes) for rules in POLICIES for nodes in sizes]
     runs = [ExchangeRun(POLICIES[rules], nodes, seconds, warm_up, seed=run.seed) for rules, nodes in cases]
-    found = dict(zip(cases, bench.each("table 3: 8 to 32 nodes", measured, runs), strict=True))
-    header = ("rules", "nodes", "orders per second", "scheduling ms")
+    found = dict(zip(cases, bench.each("table 3: 8 to 32 nodes", measure, runs), strict=True))
+    header = ("version", "nodes", "orders per second", "scheduling ms")
     run.table("table3", header, [(*case, round(rate), round(s * 1e3, 2)) for case, (rate, s) in found.items()])
     with run.figure("table3", "Throughput and scheduling time by nodes", columns=2) as axes:
         for rules in dict.fromkeys(rules for rules, _ in cases):
@@ -50,15 +50,15 @@ def reproduce(bench: Bench) -> list[Claim]:
         axes[0, 0].set(xlabel="nodes", ylabel="thousand orders/s", ylim=(0, None))
         axes[0, 0].legend()
         axes[0, 1].set(xlabel="nodes", ylabel="one decision (ms)", ylim=(0, None))
-    return judged(found)
+    return claims(found)
 
 
-def judged(found: Measurements) -> list[Claim]:
-    """What the section says of table 3, of what was measured."""
+def claims(found: Measurements) -> list[Claim]:
+    """Return the section's claims about the table."""
 
     def grown(rules: str) -> Judged:
         small, large = (found[rules, nodes][0] / 1e3 for nodes in (8, 32))
-        return f"{rules} {small:.1f} to {large:.1f} thousand a second ({large / small:.1f} x)", large >= 3 * small
+        return f"{small:.1f} to {large:.1f} thousand/s ({large / small:.1f} x)", large >= 3 * small
 
     def quick(rules: str) -> Judged:
         large = found[rules, 32][1] * 1e3
@@ -68,14 +68,14 @@ def judged(found: Measurements) -> list[Claim]:
         small, large = (found[rules, nodes][1] * 1e3 for nodes in (8, 32))
         return f"{small:.2f} to {large:.2f} ms ({large / small:.1f} x)", large < 2 * small
 
-    timed = "Time of one core of this machine, median of several: cores for every executor and their places."
+    timed = "Time of one core of this machine, the median of several decisions."
     return [
         versions(
             "table3-throughput",
-            "from 8 to 32 nodes throughput grows at least 3 x",
-            "66.6 to 218.6 thousand a second (3.3 x)",
+            "from 8 to 32 nodes, Elasticutor's throughput grows at least 3 x",
+            "66.6 to 218.6 thousand/s (3.3 x)",
             map(grown, POLICIES),
-            chosen=f"{MARKET}; threshold of {EVEN} in ours",
+            chosen=f"{MARKET}; imbalance threshold of {OUR_THRESHOLD} (ours)",
             detail=EXCHANGE,
         ),
         versions(
@@ -87,7 +87,7 @@ def judged(found: Measurements) -> list[Claim]:
         ),
         versions(
             "table3-growth",
-            "a decision for 32 nodes takes little longer than one for 8: not twice as long",
+            "one scheduling decision for 32 nodes takes less than twice as long as one for 8 nodes",
             f"{PAPER[8]} to {PAPER[32]} ms ({PAPER[32] / PAPER[8]:.1f} x)",
             map(flat, POLICIES),
         ),
@@ -95,7 +95,7 @@ def judged(found: Measurements) -> list[Claim]:
 
 
 def scheduling_seconds(finished: ExchangeRun, policy: Elasticutor, times: int = 20) -> float:
-    """How long one decision of a policy takes after a run, with loads a little different each time: the median."""
+    """Return the median seconds of one decision after a run, with slightly different loads each time."""
     engine = finished.engine
     history = Control.start(policy, engine.observed).history
     took = []

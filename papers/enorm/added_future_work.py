@@ -1,4 +1,4 @@
-"""Enorm's future work (section 8), tried: fusing only instances that talk much, and following the traffic."""
+"""Enorm's future work (section 8), tried: fusing only the busiest instances, and fusing again as traffic changes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _SHIFTS = 3
 
 
 def reproduce(run: Run) -> list[Claim]:
-    """The figures and claims of this section."""
+    """Draw both figures and return our statements."""
     return [_instances(run), _following(run)]
 
 
 def _instances(run: Run) -> Claim:
-    """Two operators whose instances exchange uneven traffic."""
+    """Fuse single instances of two operators that exchange uneven traffic."""
     rng = np.random.default_rng(run.seed)
     weights = rng.permutation(1 / np.arange(1, _INSTANCES**2 + 1)).reshape(_INSTANCES, _INSTANCES)
     weights /= weights.sum()
     traffic = {(("a", i), ("b", j)): float(weights[i, j]) for i in range(_INSTANCES) for j in range(_INSTANCES)}
-    # Every instance works for the rows it sends or gets; together that is all work.
+    # The work of an instance is proportional to the rows it sends or receives. The sum of all work is 1.
     loads = {("a", i): float(v) / 2 for i, v in enumerate(weights.sum(axis=1))}
     loads |= {("b", j): float(v) / 2 for j, v in enumerate(weights.sum(axis=0))}
-    # Fusing the operators leaves an attribute with few values to partition both by.
+    # If whole operators are fused, both must be partitioned by an attribute that has few values.
     value = rng.integers(_VALUES, size=_INSTANCES)
     whole = float(np.bincount(value, weights.sum(axis=1), _VALUES).max())
     pairs = np.sort(weights, axis=None)[::-1]
@@ -48,19 +48,20 @@ def _instances(run: Run) -> Claim:
     few, every = considered.index(_FEW), len(considered) - 1
     return addition(
         "future-instances",
-        "where traffic is uneven, fusing a third of the instances or fewer brings more than half of what fusing all "
-        "that fit brings, and loads the largest place less",
-        f"{tied[few]:.0%} of the instances tied make {local[few]:.0%} of the traffic local, {tied[every]:.0%} tied "
-        f"{local[every]:.0%}; the largest place has {largest[few]:.0%} and {largest[every]:.0%} of the work",
+        "if traffic is uneven, fusing at most a third of the instances makes more than half as much traffic local as "
+        "fusing all that fit, and the busiest place has less work",
+        f"{tied[few]:.0%} of instances fused make {local[few]:.0%} of traffic local, {tied[every]:.0%} make "
+        f"{local[every]:.0%}; the busiest place has {largest[few]:.0%} and {largest[every]:.0%} of the work",
         local[few] > local[every] / 2 and tied[few] <= 1 / 3 and largest[few] < largest[every],
-        f"No place may become larger than the largest with whole operators fused ({whole:.0%} of the work).",
-        chosen=f"two operators of {_INSTANCES} instances, traffic by Zipf's law (1.0), {_VALUES} shared values",
+        f"No place may have more work than the busiest place if whole operators are fused ({whole:.0%}).",
+        chosen=f"two operators of {_INSTANCES} instances; traffic by Zipf's law with exponent 1.0; {_VALUES} values "
+        "of the shared attribute",
         paper="proposed, not measured",
     )
 
 
 def _following(run: Run) -> Claim:
-    """Traffic that changes some times for good, and is noisy always."""
+    """Fuse again while noisy traffic changes for good a few times."""
     operators, each = (30, 20) if run.quick else (50, 60)
     rng = np.random.default_rng(run.seed)
     job = large_job(operators, rng)
@@ -94,10 +95,12 @@ def _following(run: Run) -> Claim:
     never, always, patient = (float(np.mean(v)) for v in local.values())
     return addition(
         "future-traffic",
-        "fusing anew when traffic has changed for good saves traffic, and patience saves most of the moves",
-        f"{never:.0f}% between components if never planned anew, {always:.0f}% if always ({moves[1]} operators moved), "
+        "fusing again with patience leaves less traffic between components than never fusing again, and moves less "
+        "than half as many operators as fusing again at every observation",
+        f"{never:.0f}% of traffic if never, {always:.0f}% at every observation ({moves[1]} operators moved), "
         f"{patient:.0f}% with patience ({moves[2]} moved)",
         patient < never and moves[2] < moves[1] / 2,
-        chosen=f"{operators} operators, traffic dealt out anew {_SHIFTS - 1} times, noise of 50%",
+        "With patience, a plan changes only if the gain is large enough, lasts, and pays for the state that moves.",
+        chosen=f"{operators} operators; traffic redistributed {_SHIFTS - 1} times; noise of 50%",
         paper="proposed, not measured",
     )

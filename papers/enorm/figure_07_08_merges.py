@@ -7,11 +7,11 @@ from papers.enorm.testbed.cost_model import simple_job
 from papers.paper_run import Run
 
 HOUR = 3_600_000_000
-"""Microseconds."""
+"""An hour in microseconds."""
 
 
 def reproduce(run: Run) -> list[Claim]:
-    """Partial results merged in an hour."""
+    """Count the partial results that are merged in an hour and return the claim."""
     plan = simple_job(5, 10, 15, 20)
     ours, naive = plan.merges(HOUR) - 60, plan.naive_merges(HOUR) - 60
     rows = []

@@ -10,14 +10,14 @@ from papers.paper_run import Run
 from rheostat.planning.enorm.splitting import Form
 
 LITTLE = 0.05
-"""What we call little: less than this share. The paper has no number."""
+"""Share below which a change counts as little. The paper prints no number."""
 
 _KEYS = tuple(25_000 * 2**i for i in range(6))
 _WINDOWS = {"2 windows": (5, 10), "6 windows": (5, 10, 15, 20, 25, 30)}
 
 
 def reproduce(run: Run) -> list[Claim]:
-    """The figure, and what is claimed of it."""
+    """Draw the figure and return its claims."""
     engine = EnormNodes()
     speed, longer = (_throughput(engine, tuples) for tuples in (TUPLES, 10 * TUPLES))
     header = ("keys", *(f"{form}, {windows}" for windows, form in speed))
@@ -34,22 +34,22 @@ def reproduce(run: Run) -> list[Claim]:
     more = all(s > c for w in _WINDOWS for s, c in zip(drops[w, Form.SPLIT], drops[w, Form.COMBINED], strict=True))
     windows_cost, in_an_hour = (_cost_of_windows(each) for each in (speed, longer))
     lower = [1 - s / c for w in _WINDOWS for s, c in zip(speed[w, Form.SPLIT], speed[w, Form.COMBINED], strict=True)]
-    chosen = f"{engine.merge * 1e6:.0f} us to merge a key, {_KEYS[0]} to {_KEYS[-1]} keys"
+    chosen = f"{engine.merge * 1e6:.0f} us to merge a key, {_KEYS[0]:,} to {_KEYS[-1]:,} keys"
     return [
         Claim(
             "fig9-keys",
-            "twice as many keys to consolidate lower the throughput of a combined component very little",
+            f"twice as many keys to consolidate lower the throughput of a combined component by less than {LITTLE:.0%}",
             "very little",
             f"at most {combined:.1%}",
             combined < LITTLE,
-            f"Little: less than {LITTLE:.0%}.",
             chosen=chosen,
-            detail=f"Simulated with {engine.per_tuple * 1e6:.0f} us a tuple and {engine.per_key * 1e6:.1f} us to send "
-            f"a key, from the paper's figures, and {engine.merge * 1e6:.0f} us to merge a key, which is ours.",
+            detail=f"A tuple costs {engine.per_tuple * 1e6:.0f} us and sending a key {engine.per_key * 1e6:.1f} us, "
+            f"from the paper's figures. Merging a key costs {engine.merge * 1e6:.0f} us, which is ours.",
         ),
         Claim(
             "fig9-split-keys",
-            "they lower the throughput of a split component more",
+            "twice as many keys to consolidate lower the throughput of a split component more than that of a combined "
+            "one",
             "more",
             f"at most {max(d for w in _WINDOWS for d in drops[w, Form.SPLIT]):.1%}",
             more,
@@ -57,17 +57,17 @@ def reproduce(run: Run) -> list[Claim]:
         ),
         Claim(
             "fig9-windows",
-            "six windows instead of two change the throughput little",
+            f"six windows instead of two change the throughput by less than {LITTLE:.0%}",
             "little impact",
             f"at most {windows_cost:.1%}; {in_an_hour:.1%} with ten times as many tuples",
             max(windows_cost, in_an_hour) < LITTLE,
             "18 million tuples take less than ten minutes, in which only windows of five minutes end, here as in the "
-            "paper; hence also the run with ten times as many.",
+            "paper. We therefore also ran ten times as many.",
             chosen=chosen,
         ),
         Claim(
             "fig9-split-lower",
-            "a split component has the lower throughput here",
+            "a split component has less throughput than a combined one",
             "lower",
             f"{min(lower):.1%} to {max(lower):.1%} lower",
             min(lower) > 0,

@@ -9,11 +9,11 @@ from papers.paper_run import Run
 from rheostat.planning.enorm.migration import ShardState, Strategy, migration_cost
 
 LONGEST = 10 * MINUTE
-"""The longest window of the simple job with two windows: what smooth migration may have to wait for."""
+"""Seconds of the longest window of the simple job with two windows. Smooth migration may have to wait for its end."""
 
 
 def reproduce(run: Run) -> list[Claim]:
-    """The figure, and what is claimed of it."""
+    """Draw the figure and return its claims."""
     engine = EnormNodes()
     ways = {
         "split, instant": Strategy.INSTANT,
@@ -38,19 +38,19 @@ def reproduce(run: Run) -> list[Claim]:
     return [
         Claim(
             "fig11-split",
-            "split is always complete at once, with negligible latency",
+            "a split completes sooner than a combine, whatever the size of the state",
             "very efficient",
-            f"{max(c.completion for c in split) * 1e3:.0f} ms at most",
+            f"after at most {max(c.completion for c in split) * 1e3:.0f} ms",
             all(s.completion < min(a.completion, b.completion) for s, a, b in zip(split, smooth, moved, strict=True)),
-            "By the cost model, as the paper calculates this figure; the pause itself is simulated in figure 10.",
+            "Calculated with the cost model, as in the paper. Figure 10 simulates the pause.",
             chosen=f"{engine.switch * 1e3:.0f} ms to switch the partitioner",
         ),
         Claim(
             "fig11-combine",
-            "combine costs no latency if smooth, but up to the longest window to complete; latency by the state if "
-            "disruptive",
+            "a combine with smooth migration causes no latency but completes only after the longest window; with "
+            "disruptive migration, it causes latency that grows with the state",
             "no latency, long completion; latency relative to state",
-            f"smooth 0 s, complete after {smooth[0].completion:.0f} s at most; disruptive {moved[0].pause:.2f} s to "
+            f"smooth: 0 s, complete after at most {smooth[0].completion:.0f} s; disruptive: {moved[0].pause:.2f} s to "
             f"{moved[-1].pause:.1f} s",
             all(c.pause == 0 for c in smooth) and moved[-1].pause > 10 * moved[0].pause,
         ),

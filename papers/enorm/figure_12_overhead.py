@@ -1,4 +1,4 @@
-"""Enorm's figure 12: by how much migrations prolong the whole processing (section 7.4)."""
+"""Enorm's figure 12: how much longer processing takes with migrations (section 7.4)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rheostat.planning.enorm.migration import Strategy, expanded_keys
 from rheostat.planning.enorm.splitting import Form
 
 _SHARDS = 60
-_SIMILAR = 1.5
+_SIMILAR = 1.5  # factor within which two times count as similar; the paper prints no number
 
 
 def reproduce(run: Run) -> list[Claim]:
-    """The figure, and what is claimed of it."""
+    """Draw the figure and return its claims."""
     shares = np.linspace(0, 1, 11)
     longer = {
         (keys, strategy): _longer(keys, strategy, shares)
@@ -38,22 +38,31 @@ def reproduce(run: Run) -> list[Claim]:
     )
     claim = Claim(
         "fig12-similar",
-        "instant and disruptive migration prolong processing similarly",
+        f"instant and disruptive migration prolong processing by times that differ by less than a factor of {_SIMILAR}",
         "similar",
-        f"all shards migrated: instant takes {few:.2f} times the extra time of disruptive at {KEYS // 10} keys per "
-        f"shard, {many:.2f} times at {KEYS}",
+        f"instant takes {few:.2f} x the extra time of disruptive with {KEYS // 10:,} keys per shard, {many:.2f} x with "
+        f"{KEYS:,}",
         all(1 / _SIMILAR < factor < _SIMILAR for factor in (few, many)),
-        f"Similar: within a factor of {_SIMILAR}. Instant migration never costs more.",
-        detail="The paper reckons one partial more for every key of the shard. But only keys with tuples both before "
-        "and after the move, within the minute, have two partials: nearly all if a key has "
-        f"{_rows_per_shard(KEYS // 10) / (KEYS // 10):.0f} tuples a minute, few if it has "
-        f"{_rows_per_shard(KEYS) / KEYS:.1f}. The paper does not say how many keys there were in this experiment.",
+        "If all shards move. Instant migration never costs more than disruptive migration.",
+        detail="The paper counts one more partial result for every key of the shard. But only keys with tuples both "
+        "before and after the move, within the minute, have two partial results. That is nearly every key with "
+        f"{_rows_per_shard(KEYS // 10) / (KEYS // 10):.0f} tuples per key and minute, and few keys with "
+        f"{_rows_per_shard(KEYS) / KEYS:.1f}. The paper does not say how many keys there were.",
     )
     return [claim]
 
 
 def _longer(keys: float, strategy: Strategy, shares: npt.NDArray[np.float64]) -> list[float]:
-    """By which share the processing of 18 million tuples is prolonged if so many shards move, in mid-minute."""
+    """Return how much longer 18 million tuples take if a share of all shards moves in the middle of a minute.
+
+    Args:
+        keys: keys of a shard.
+        strategy: how shards move.
+        shares: shares of all shards.
+
+    Returns:
+        For every share, the extra time relative to processing without migrations.
+    """
     engine, plan, rows = EnormNodes(), simple_job(5), _rows_per_shard(keys)
     sent = expanded_keys(keys, rows, 0.5) if strategy is Strategy.INSTANT else touched(keys, rows / 2)
     undisturbed = completion_time(engine, plan, Form.SPLIT, keys * _SHARDS)
@@ -63,5 +72,5 @@ def _longer(keys: float, strategy: Strategy, shares: npt.NDArray[np.float64]) ->
 
 
 def _rows_per_shard(keys: float) -> float:
-    """Tuples of a shard in a minute if the simple job runs as fast as it can."""
+    """Return the tuples of a shard in a minute if the simple job runs as fast as it can."""
     return TUPLES / completion_time(EnormNodes(), simple_job(5), Form.SPLIT, keys * _SHARDS) * MINUTE / _SHARDS

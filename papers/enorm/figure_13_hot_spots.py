@@ -1,4 +1,4 @@
-"""Enorm's figure 13: latency while hot spots wander and shards move after them (section 7.5)."""
+"""Enorm's figure 13: latency while one node after the other becomes a hot spot and Flux moves shards (section 7.5)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rheostat.planning.enorm.migration import Strategy
 
 
 def reproduce(run: Run) -> list[Claim]:
-    """The figure, and what is claimed of it."""
+    """Draw the figure and return its claims."""
     engine = EnormNodes()
     skew = Skew(nodes=2) if run.quick else Skew(nodes=6)
-    beside = Configuration("instant, every minute", Strategy.INSTANT, 60.0)
+    instant_rounds = Configuration("instant, every minute", Strategy.INSTANT, 60.0)
     found = {}
-    for c in run.each("hot spots", (*CONFIGURATIONS, beside)):
+    for c in run.each("hot spots", (*CONFIGURATIONS, instant_rounds)):
         found[c.name] = [simulate_skew(c, skew, engine, run.seed + i) for i in range(1 if run.quick else 3)]
     mean = {name: float(np.mean([r.overall for r in runs])) for name, runs in found.items()}
     p99 = {name: float(np.mean([r.p99 for r in runs])) for name, runs in found.items()}
@@ -37,51 +37,53 @@ def reproduce(run: Run) -> list[Claim]:
     for shards in (4, 20):
         each = Skew(nodes=skew.nodes, shards=shards)
         slow, quick = (simulate_skew(c, each, engine, run.seed).overall for c in CONFIGURATIONS[1::2])
-        ratios.append(f"{slow / quick:.0f} with {shards}")
-    own = 1 - mean[beside.name] / mean[one]
-    chosen = f"{skew.shards} shards a node, half of a core for state that moves"
+        ratios.append(f"{slow / quick:.0f} x lower with {shards}")
+    own = 1 - mean[instant_rounds.name] / mean[one]
+    chosen = f"{skew.shards} shards per node; half of a core for moving state"
     setting = (
-        f"{skew.shards} shards a node, rounds in the middle of a minute, one round a second for continuously, and "
-        "half of a core for state that moves are ours."
+        f"We chose {skew.shards} shards per node, rounds in the middle of a minute, one round per second for "
+        "continuous migration, and half of a core for moving state."
     )
     return [
         Claim(
             "fig13-order",
-            "disruptive migration every five minutes cannot keep up; every minute is better, instant migration best",
+            "while hot spots move, mean latency exceeds 1 s with disruptive migration every five minutes, is lower "
+            "with disruptive migration every minute, and lowest with instant migration",
             "extensive latency; better; a factor of ten better",
-            f"mean latency {mean[five]:.2f} s; {mean[one]:.2f} s; {mean[instant] * 1e3:.0f} ms",
+            f"{mean[five]:.2f} s, {mean[one]:.2f} s and {mean[instant] * 1e3:.0f} ms",
             mean[five] > mean[one] > mean[instant] and mean[five] > 1.0,
             chosen=chosen,
             detail=setting,
         ),
         Claim(
             "fig13-ten",
-            f"at {KEYS} keys per shard, instant migration has a tenth of the latency of disruptive migration or less",
+            f"with {KEYS:,} keys per shard, instant migration has at most a tenth of the mean latency of disruptive "
+            "migration every minute",
             "a factor of ten",
-            f"mean {mean[one] / mean[instant]:.0f} times lower, 99th percentile {p99[one] / p99[instant]:.0f} times",
+            f"mean {mean[one] / mean[instant]:.0f} x lower, 99th percentile {p99[one] / p99[instant]:.0f} x lower",
             mean[one] / mean[instant] >= 10,
-            "Beside disruptive migration every minute. By shards per node: " + ", ".join(ratios) + ".",
+            f"The mean is {' and '.join(ratios)} shards per node.",
             chosen=chosen,
-            detail="Instant migration stays at the resolution of the simulation, 5 ms, so a real engine's own latency "
-            "would lower the factor.",
+            detail="With instant migration, latency stays at the resolution of the simulation, 5 ms. A real engine has "
+            "more latency of its own, which would lower the factor.",
         ),
         Claim(
             "fig13-own",
-            "with disruptive migration every minute, latency comes mostly from the migrations themselves",
+            "with disruptive migration every minute, more than half of the latency is caused by the moves",
             "primarily",
-            f"{own:.0%} of it is gone if the same moves need no state",
+            f"{own:.0%} less latency with instant migration every minute",
             own > 0.5,
-            "Here most of it comes from the rounds being a minute apart.",
+            "Most of the latency is caused by the minute between two rounds.",
             chosen=chosen,
-            detail="Flux moves one shard of a pair in each, 7% to 10% of a core, while the load of the hot node rises "
-            "by 12% of a core: it is overloaded between rounds even if moves are free.",
+            detail="In each round, Flux moves one shard of a pair of nodes, 7% to 10% of a core, while the load of the "
+            "hot node rises by 12% of a core. The node is overloaded between rounds even if moves are free.",
         ),
         addition(
             "fig13-smooth",
-            "smooth migration pauses nothing, but reacts later than instant migration",
-            f"mean latency {mean[CONFIGURATIONS[2].name]:.2f} s and {mean[instant] * 1e3:.0f} ms",
+            "while hot spots move, smooth migration every minute has a higher mean latency than instant migration",
+            f"{mean[CONFIGURATIONS[2].name]:.2f} s and {mean[instant] * 1e3:.0f} ms",
             mean[CONFIGURATIONS[2].name] > mean[instant],
-            "Moves take effect with the next one-minute partial, half a minute after the decision.",
+            "Smooth migration pauses nothing but reacts later: moves take effect half a minute after the decision.",
             paper="not measured",
         ),
     ]

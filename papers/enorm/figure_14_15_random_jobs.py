@@ -34,11 +34,21 @@ METHODS: dict[str, Method] = {
     COMM: lambda job, rng: fuse(job.attributes, job.rates, score_by_rate(job.rates)),  # noqa: ARG005
     WHOLE: lambda job, rng: fuse(job.attributes, job.rates, score_by_component_rate(job.rates)),  # noqa: ARG005
 }
-"""The paper's three and others beside them."""
+"""The paper's three ways to fuse, and two others."""
 
 
 def measure(operators: int, jobs: int, seed: int, run: Run | None = None) -> dict[str, tuple[float, float, float]]:
-    """By method: mean number of components, mean inter-component traffic in percent, and its standard error."""
+    """Fuse random jobs with every method.
+
+    Args:
+        operators: number of operators of a job.
+        jobs: number of jobs.
+        seed: seed of all random numbers.
+        run: receives the progress, if given.
+
+    Returns:
+        By method: mean number of components, mean traffic between components in percent, and its standard error.
+    """
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in (*METHODS, REFINED)}
     numbers = range(jobs)
     for number in run.each(f"fusion of {operators} operators", numbers) if run else numbers:
@@ -57,7 +67,7 @@ def measure(operators: int, jobs: int, seed: int, run: Run | None = None) -> dic
 
 
 def reproduce(run: Run) -> list[Claim]:
-    """Both figures, and what is claimed of them."""
+    """Draw both figures and return their claims."""
     jobs = 40 if run.quick else JOBS
     found = {size: measure(size, jobs, run.seed, run) for size in SIZES}
     header = ("operators", "method", "components", "inter-component traffic (%)", "standard error")
@@ -72,39 +82,41 @@ def reproduce(run: Run) -> list[Claim]:
                 axes[0, 0].plot(SIZES, values, line, marker="o", ms=3, label=method)
             axes[0, 0].set(xlabel="operators", ylabel=unit, xticks=SIZES, ylim=(0, None))
             axes[0, 0].legend(fontsize=7)
-    papers = (BASELINE, PA, COMM)
+    published = (BASELINE, PA, COMM)
 
-    def told(place: int, methods: tuple[str, ...] = papers) -> str:
+    def by_method(place: int, methods: tuple[str, ...] = published) -> str:
         each = ("/".join(f"{found[s][m][place]:.1f}" for s in SIZES) for m in methods)
         return ", ".join(f"{m} {v}" for m, v in zip(methods, each, strict=True))
 
-    means = "/".join(map(str, SIZES))
-    setting = f"Means of {jobs} random jobs of {means} operators each."
+    sizes = "/".join(map(str, SIZES))
+    setting = f"Means of {jobs} random jobs each of {sizes} operators."
     return [
         Claim(
             "fig15-comm",
-            "COMM has the least traffic between components on all sizes of jobs",
+            "fusion by COMM leaves less traffic between components than fusion by PA or the baseline, for all sizes of "
+            "jobs",
             "lowest",
-            f"{told(1)} %",
+            f"% of traffic: {by_method(1)}",
             all(found[s][COMM][1] < min(found[s][m][1] for m in (BASELINE, PA)) for s in SIZES),
             setting,
-            chosen="by how much the number of attributes changes (up to 3)",
+            chosen="from one operator to the next, the number of attributes changes by up to 3",
         ),
         Claim(
             "fig14-comm",
-            "COMM makes the most components",
+            "fusion by COMM makes more components than fusion by PA or the baseline, for all sizes of jobs",
             "largest number of components",
-            told(0),
+            by_method(0),
             all(found[s][COMM][0] > max(found[s][m][0] for m in (BASELINE, PA)) for s in SIZES),
-            f"If the baseline may not fuse with components, it makes more than COMM: {told(0, (ALONE,))}.",
-            chosen="that the baseline may fuse with components",
-            detail=f"{setting} Whether the baseline may also fuse with an operator that already is in a component is "
-            "not said in the paper.",
+            f"If the baseline may not add operators to components, it makes more than COMM: {by_method(0, (ALONE,))}.",
+            chosen="the baseline may add operators to existing components",
+            detail=f"{setting} The paper does not say whether the baseline may fuse an operator with one that already "
+            "is in a component.",
         ),
         addition(
             "fig15-better",
-            "scoring what whole components exchange, and refining afterwards, leaves less traffic than COMM",
-            f"{told(1, (COMM, WHOLE, REFINED))} %",
+            "fusion by the traffic of whole components, refined afterwards, leaves less traffic between components "
+            "than COMM",
+            f"% of traffic: {by_method(1, (COMM, WHOLE, REFINED))}",
             all(found[s][REFINED][1] < found[s][COMM][1] for s in SIZES),
             setting,
             paper="not in the paper",

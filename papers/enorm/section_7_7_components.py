@@ -21,7 +21,7 @@ from rheostat.planning.enorm.splitting import ComponentLoad, Form, choose_form, 
 
 
 def reproduce(run: Run) -> list[Claim]:
-    """The simple job as one component and as two; and which form the cost model chooses for it."""
+    """Run the simple job as one component and as two, tabulate the chosen forms, and return the claim."""
     _forms(run)
     engine, plan = EnormNodes(), simple_job(5, 10)
     one, two = (completion_time(engine, plan, form, keys=TUPLES) for form in (Form.COMBINED, Form.SPLIT))
@@ -33,14 +33,14 @@ def reproduce(run: Run) -> list[Claim]:
         f"{one:.0f} s and {two:.0f} s ({two / one - 1:.0%})",
         two / one > 1.1,
         "This shows only that the model is consistent with the two figures. The paper does not say how many keys there "
-        f"were: with 300,000 a minute it would be {fewer[1] / fewer[0] - 1:.1%}.",
+        f"were: with 300,000 per minute it would be {fewer[1] / fewer[0] - 1:.1%}.",
         chosen="costs of a tuple and of a key, derived from these two figures",
     )
     return [claim]
 
 
 def _forms(run: Run) -> None:
-    """Section 5.1.2: which form the cost model chooses for the simple job at 70% load, over its longest window."""
+    """Write a table of the forms that the cost model chooses for the simple job at 70% load (section 5.1.2)."""
     engine, rows = EnormNodes(), []
     for minutes in ((5,), (5, 10), (5, 10, 15, 20), (5, 10, 15, 20, 25, 30)):
         for keys, moves, bound in itertools.product((1_000, 10_000, 50_000), (0, 10, 60), (inf, 10.0)):

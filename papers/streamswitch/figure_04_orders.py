@@ -8,11 +8,12 @@ from papers.claims import Claim
 from papers.paper_run import Run
 from rheostat.workloads.exchange import PUBLISHED_ORDERS, PUBLISHED_STOCKS, Exchange
 
-CHOSEN = "the day itself, drawn with the published numbers"
+CHOSEN = "the orders, generated with the published numbers"
+NOTE = "The exchange's trace is not public. The generated orders were made to have these numbers."
 
 
 def reproduce(run: Run) -> list[Claim]:
-    """Orders per second over the day, and how uneven stocks are."""
+    """Draw the figure and return its claims."""
     day = Exchange(seed=run.seed)
     rates, second = day.per_second(), np.arange(day.seconds)
     blocks = rates.reshape(len(day.popularity()), -1).sum(axis=1)
@@ -25,19 +26,21 @@ def reproduce(run: Run) -> list[Claim]:
     return [
         Claim(
             "fig4-rates",
-            "70 to 80 thousand orders a second when a session opens, hundreds to thousands otherwise",
-            "70K-80K/s; hundreds to thousands",
-            f"{opening[0] / 1e3:.0f} and {opening[1] / 1e3:.0f} thousand; {calm.min()} to {calm.max()} otherwise",
+            "70 to 80 thousand orders arrive per second when a session opens, and hundreds to thousands otherwise",
+            "70-80 thousand/s; hundreds to thousands",
+            f"{opening[0] / 1e3:.0f} and {opening[1] / 1e3:.0f} thousand/s; {calm.min()} to {calm.max():,} otherwise",
             bool((opening >= 70e3).all() and (opening <= 80e3).all() and calm.min() >= 100 and calm.max() < 10e3),
-            "The exchange's trace is not public.",
+            NOTE,
             chosen=CHOSEN,
         ),
         Claim(
             "fig4-skew",
-            f"of {PUBLISHED_STOCKS} stocks, the first 11 have more than 10 % of the orders, the heaviest more than 2 %",
-            f"more than 10 % and 2 % of {PUBLISHED_ORDERS}",
-            f"{share:.1%} and {stocks[0] / stocks.sum():.1%} of {rates.sum()}",
+            f"the 11 busiest of {PUBLISHED_STOCKS:,} stocks have more than 10% of the orders, and the busiest alone "
+            "more than 2%",
+            f"more than 10% and 2% of {PUBLISHED_ORDERS:,}",
+            f"{share:.1%} and {stocks[0] / stocks.sum():.1%} of {rates.sum():,}",
             bool(share > 0.1 and stocks[0] / stocks.sum() > 0.02),
+            NOTE,
             chosen=CHOSEN,
         ),
     ]

@@ -1,4 +1,4 @@
-"""StreamSwitch's figure 5: who keeps the latency bound over the trading day, with how many slots (section 6.1)."""
+"""StreamSwitch's figure 5: how often each policy keeps the latency bound over a trading day (section 6.1)."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from papers.streamswitch.testbed.named_policies import (
     REST,
     RESTED_DRS,
     RESTED_DRS_LB,
+    SAMZA,
     STATIC,
     SWITCH,
     SWITCH_PLUS,
@@ -26,7 +27,7 @@ from papers.streamswitch.testbed.named_policies import (
     words,
 )
 from papers.streamswitch.testbed.ranking import (
-    LINE,
+    HEADER,
     RESTED_RIVALS,
     RIVALS,
     RIVALS_PLUS,
@@ -49,8 +50,8 @@ from papers.streamswitch.testbed.trading_day import (
     SPEED,
     WHOLE,
     Day,
-    Traded,
-    traded,
+    DayResult,
+    run_day,
 )
 
 MARGIN = 0.2
@@ -62,30 +63,30 @@ MARGINS = {
     RESTED_DRS: (0.3, 0.4),
     SWITCH_PLUS: (0.1, 0.3, 0.4),
 }
-"""Safety margins beside the baseline's, policies that take longest first. With 0.38 the strongest of the rivals uses
-hardly fewer slots than our baseline."""
+"""Safety margins to run besides the baseline's; policies that take longest come first. With 0.38, the strongest rival
+uses hardly fewer slots than our baseline."""
 
 QUICK_MARGINS = {DRS_LB_PLUS: (0.38,), RESTED_DRS_LB: (0.4,), RESTED_DRS: (0.4,), SWITCH_PLUS: (0.4,)}
 PUBLISHED_MARGINS = {DRS: (0.4,), DRS_LB: (0.4,), SWITCH: (0.1, 0.2, 0.3, 0.4)}
 QUICK_PUBLISHED_MARGINS = {DRS: (0.4,), DRS_LB: (0.4,), SWITCH: (0.4,)}
 FIXED = (8, 10, 12, 16, 24)
 
-CHOSEN = f"slot speed ({SPEED:g} orders/s, for 8.4 slots of ours), bursts of stocks"
-"""For every claim about the exchange."""
+CHOSEN = f"slot speed ({SPEED:g} orders/s, for 8.4 slots of our version); bursts of stocks; {SAMZA:g} s for a treatment"
+"""Our choices in every claim about the exchange."""
 
 POOLED = (
-    "M/M/k takes all slots for one queue and asks for fewer of them in the calm, so with as many slots on average "
-    "DRS-LB+ has a wider margin, with which it works off what an opening leaves behind. To StreamSwitch a slot is "
-    "severe only if more arrives than it can serve, whatever waits."
+    "M/M/k models all slots as one queue and asks for fewer slots in calm times. With as many slots on average, "
+    "DRS-LB+ can therefore have a wider margin, with which it works off the backlog of an opening. In StreamSwitch, a "
+    "slot is severe only if more rows arrive than it can serve, however many wait."
 )
-"""Why the strongest rival does as well."""
+"""Why the strongest rival does as well as our version."""
 
 _PLUS = (
-    "DRS+ and DRS-LB+ are DRS and DRS-LB without two traps of the published ones: under overload they ask for all "
-    "slots, where those have no plan, and they give up no slot while rows are late."
+    "DRS+ and DRS-LB+ avoid two flaws of DRS and DRS-LB: under overload they ask for all slots, where the published "
+    "policies have no plan, and they give up no slot while rows are late."
 )
-_MOVED = "A shard that moves waits while two slots stand still, and those of fixed slots never do."
-_QUICK = "A quick run has a few minutes of the day, each with the weight of those it stands for."
+_MOVED = "Shards that move wait while two slots stand still; with a fixed number of slots, no shard moves."
+_QUICK = "A quick run simulates a few minutes and weighs each by the part of the day that it stands for."
 
 
 @dataclass(frozen=True)
@@ -93,68 +94,75 @@ class Compared:
     """All runs of the figure.
 
     Attributes:
-        published: the published policies beside each other, on a sample of the day.
-        ours: our version and its rivals on the whole day; in a quick run on the same part.
+        published: the published policies, on a sample of the day.
+        ours: our version and its rivals, on the whole day; in a quick run on the same sample.
     """
 
-    published: Sequence[Traded]
-    ours: Sequence[Traded]
+    published: Sequence[DayResult]
+    ours: Sequence[DayResult]
 
 
-def run_all(bench: Bench, published: Traded, ours: Traded) -> Compared:
-    """All runs of figure 5; the baselines have been run before, on the whole day or on the part of a quick run."""
+def run_all(bench: Bench, published: DayResult, ours: DayResult) -> Compared:
+    """Run all policies; the two baselines, which figure 6 has run already, are given."""
     quick, seed = bench.run.quick, bench.run.seed
     part, margins = (SHORT, QUICK_PUBLISHED_MARGINS) if quick else (SAMPLE, PUBLISHED_MARGINS)
     theirs = [Day(kind, margin, part=part, seed=seed) for kind, each in margins.items() for margin in each]
     fixed = [] if quick else [Day(STATIC, slots=slots, part=part, seed=seed) for slots in FIXED]
-    done = bench.each("the trading day: as published", traded, [*theirs, *fixed])
+    done = bench.each("the trading day: as published", run_day, [*theirs, *fixed])
     part, margins, slots = (SHORT, QUICK_MARGINS, (8, 16)) if quick else (WHOLE, MARGINS, FIXED)
     days = [Day(kind, margin, part=part, seed=seed) for kind, each in margins.items() for margin in each]
     days += [Day(STATIC, slots=count, part=part, seed=seed) for count in slots]
-    mine = [ours, *bench.each("the trading day", traded, days)]
-    if quick:  # the same part, so fixed slots need not be run again
-        done = [published, *done, *(t for t in mine if kind_of(t.outcome) == STATIC)]
-    return Compared(done, mine)
+    runs = [ours, *bench.each("the trading day", run_day, days)]
+    if quick:  # the same part of the day, so fixed slots need not be run again
+        done = [published, *done, *(t for t in runs if kind_of(t.outcome) == STATIC)]
+    return Compared(done, runs)
 
 
-def run_beside(bench: Bench) -> list[Traded]:
-    """With other choices of ours, on a part of the day: without rest, and without bursts."""
+def run_otherwise(bench: Bench) -> list[DayResult]:
+    """Run two policies with other choices of ours, on a part of the day: without rest, then without bursts."""
     run = bench.run
     if run.quick:
         return []
     pairs = [(DRS_LB_PLUS, 0.38), (SWITCH_PLUS, MARGIN)]
     days = [Day(kind, margin, part=EARLY, rest=0.0, seed=run.seed) for kind, margin in pairs]
-    days += [Day(kind, margin, part=EARLY, restless=False, seed=run.seed) for kind, margin in pairs]
-    return bench.each("the trading day, otherwise", traded, days)
+    days += [Day(kind, margin, part=EARLY, bursts=False, seed=run.seed) for kind, margin in pairs]
+    return bench.each("the trading day, otherwise", run_day, days)
 
 
-def claims(run: Run, baseline: SwitchOutcome, compared: Compared, beside: Sequence[Traded] = ()) -> list[Claim]:
-    """Figure 5, and what is claimed of it; the baseline is Switch(0.2) over the whole day."""
+def claims(run: Run, baseline: SwitchOutcome, compared: Compared, otherwise: Sequence[DayResult] = ()) -> list[Claim]:
+    """Draw the figure and return its claims.
+
+    Args:
+        run: the run.
+        baseline: Switch(0.2) over the whole day.
+        compared: all other runs.
+        otherwise: runs with other choices of ours; empty in a quick run.
+    """
     published, ours = ([t.outcome for t in each] for each in (compared.published, compared.ours))
     theirs, mine = named(published, BASELINE), named(ours, OURS)
     _draw(run, "fig05", published, [theirs, *(closest(published, kind, theirs) for kind in RIVALS)])
     _draw(run, "fig05_ours", ours, [mine, *(closest(ours, kind, mine) for kind in RESTED_RIVALS)])
     for name, found in (("fig05", published), ("fig05_ours", ours)):
-        run.table(name, LINE, [line(o) for o in found])
+        run.table(name, HEADER, [line(o) for o in found])
     both = (published, theirs, RIVALS), (ours, mine, RESTED_RIVALS)
-    sample = "" if run.quick else "As published by a sample of a quarter of an hour, ours by the whole day."
+    sample = "" if run.quick else "The published policies run on a sample of a quarter of an hour, ours on the day."
     return [
         _baseline(run, baseline, mine),
         versions(
             "fig5-published",
-            "of Static, DRS and DRS-LB, none with as many slots as Switch(0.2), or fewer, keeps the bound as often",
+            "no setting of Static, DRS or DRS-LB with at most as many slots as Switch(0.2) has as much success",
             "much higher success rates using comparable resources",
             (unbeaten(*each) for each in both),
             note=sample,
             chosen=CHOSEN,
-            detail=listed("As good as Switch(0.2) with no more slots: ", as_good(published, theirs, RIVALS)),
+            detail=listed("As much success as Switch(0.2) with no more slots: ", as_good(published, theirs, RIVALS)),
         ),
-        _no_policy(ours, compared.ours, beside),
+        _no_policy(ours, compared.ours, otherwise),
         *(claim for kind, rested in zip(RIVALS, RESTED_RIVALS, strict=True) for claim in _above(kind, rested, both)),
         *(claim for kind in RIVALS_PLUS for claim in _above_plus(kind, ours)),
         versions(
             "fig5-margin",
-            "a wider safety margin buys success with slots",
+            "a wider safety margin gives more success and takes more slots",
             "trades off resource frugality against success",
             (_curve(published, SWITCH), _curve(ours, SWITCH_PLUS)),
             note=sample,
@@ -166,68 +174,69 @@ def claims(run: Run, baseline: SwitchOutcome, compared: Compared, beside: Sequen
 
 
 Side = tuple[Sequence[SwitchOutcome], SwitchOutcome, Sequence[str]]
-"""Runs to compare, the baseline among them, and who its rivals are."""
+"""All runs to compare, the baseline among them, and the names of its rivals."""
 
 
 def _baseline(run: Run, theirs: SwitchOutcome, ours: SwitchOutcome) -> Claim:
     both = theirs, ours
     return versions(
         "fig5-baseline",
-        "under (1 s, 1 s), Switch(0.2) keeps the bound in at least 95 % of the windows with at most 8.5 slots",
-        "96.28 % with 8.40 executors (section 6.7)",
-        ((f"{o.rate:.2%} with {o.slots:.2f} on average", o.rate >= 0.95 and o.slots <= 8.5) for o in both),
+        "with L = 1 s and T = 1 s, Switch(0.2) has at least 95% success with at most 8.5 slots on average",
+        "96.28% with 8.40 executors (section 6.7)",
+        ((f"{o.rate:.2%} with {o.slots:.2f} slots", o.rate >= 0.95 and o.slots <= 8.5) for o in both),
         note=_QUICK if run.quick else "",
         chosen=CHOSEN,
-        limit="how many slots are used follows from the speed of a slot, which the paper does not print"
+        limit="the number of slots follows from the speed of a slot, which the paper does not print"
         if theirs.rate >= 0.95
         else "",
-        detail=f"The speed of a slot is not printed: {SPEED:g} orders a second is ours, chosen for 8.4 slots of our "
-        f"version. Stocks have bursts as recorded stocks have them. Our version rests {REST:g} s between treatments; "
-        "the published one does not.",
+        detail=f"The paper does not print the speed of a slot. We take {SPEED:g} orders/s, with which our version "
+        f"uses 8.4 slots. Stocks have bursts like recorded stocks. Our version rests for {REST:g} s between "
+        "treatments; the published one does not.",
     )
 
 
-def _no_policy(found: Sequence[SwitchOutcome], runs: Sequence[Traded], beside: Sequence[Traded]) -> Claim:
-    """Our version against everybody, rivals that the paper does not have among them."""
+def _no_policy(found: Sequence[SwitchOutcome], runs: Sequence[DayResult], otherwise: Sequence[DayResult]) -> Claim:
+    """Compare our version with all policies, also with those that the paper does not have."""
     ours, every = named(found, OURS), (*RESTED_RIVALS, *RIVALS_PLUS)
     above = as_good(found, ours, every)
-    told, holds = unbeaten(found, ours, every)
+    summary, holds = unbeaten(found, ours, every)
     reasons = (
-        listed("As good with no more slots: ", above),
+        listed("As much success with no more slots: ", above),
         _PLUS,
         POOLED if DRS_LB_PLUS in map(kind_of, above) else "",
-        _otherwise(beside, runs),
+        _otherwise(otherwise, runs),
     )
     return addition(
         "fig5-equal",
-        "no policy at all that uses as many slots as Switch+(0.2), or fewer, keeps the bound as often",
-        told,
+        "no policy at all with at most as many slots as Switch+(0.2) has as much success",
+        summary,
         holds,
-        chosen=f"{CHOSEN}, margin of DRS-LB+ (0.38, for as many slots)",
+        chosen=f"{CHOSEN}; margin of DRS-LB+ (0.38, for as many slots)",
         detail=" ".join(filter(None, reasons)),
     )
 
 
 def _by_shard(both: Sequence[Side], quick: bool) -> list[Claim]:
-    """Whether all shards fare alike, beside the paper's rivals with the closest number of slots."""
+    """Compare success by shard with the rivals' settings that are closest in slots."""
     spreads, betters = [], []
     for found, mine, kinds in both:
         rivals = [closest(found, kind, mine) for kind in kinds]
         spread = {o.name: float(o.success.std()) for o in (mine, *rivals)}
         better = {o.name: int((o.success > mine.success).sum()) for o in rivals}
-        told = "standard deviation " + "; ".join(f"{name} {value:.2%}" for name, value in spread.items())
-        spreads.append((told, spread[mine.name] == min(spread.values())))
-        few = "; ".join(f"{count} under {name}" for name, count in better.items())
-        betters.append((few, max(better.values()) <= 6))
-    short = (
-        " A quick run has eighty seconds of calm, in which fixed slots keep the bound for every shard; at its opening "
-        "they keep it for none, which counts a thirtieth."
+        deviations = "; ".join(f"{name} {value:.2%}" for name, value in spread.items())
+        spreads.append((f"standard deviation {deviations}", spread[mine.name] == min(spread.values())))
+        counts = "; ".join(f"{count} under {name}" for name, count in better.items())
+        betters.append((counts, max(better.values()) <= 6))
+    why = (
+        "A quick run has eighty calm seconds, in which fixed slots keep the bound for every shard. At the opening "
+        "they keep it for none, but that weighs only a thirtieth."
+        if quick
+        else ""
     )
-    why = _MOVED + (short if quick else "")
     return [
         versions(
             "fig5-spread",
-            "success differs least between shards under StreamSwitch",
+            "success differs less between shards under StreamSwitch than under rivals with similar numbers of slots",
             "much lower variances",
             spreads,
             note="" if spreads[0][1] else _MOVED,
@@ -236,7 +245,7 @@ def _by_shard(both: Sequence[Side], quick: bool) -> list[Claim]:
         ),
         versions(
             "fig5-shards",
-            f"at most 6 of the {SHARDS} shards do better under the rival with the closest number of slots",
+            f"at most 6 of the {SHARDS} shards have more success under a rival with a similar number of slots",
             "6 under Static, 1 under DRS-LB",
             betters,
             note="" if betters[0][1] else _MOVED,
@@ -247,27 +256,27 @@ def _by_shard(both: Sequence[Side], quick: bool) -> list[Claim]:
 
 
 def _fixed(both: Sequence[Side]) -> Claim:
-    """The rivals alone: as published, and with a rest."""
-    told = []
+    """Compare the rivals with each other: as published, and with a rest."""
+    results = []
     for found, mine, kinds in both:
         static, *others = (closest(found, kind, mine) for kind in kinds)
-        told.append(("; ".join(map(words, (static, *others))), max(o.rate for o in others) < static.rate))
+        results.append(("; ".join(map(words, (static, *others))), max(o.rate for o in others) < static.rate))
     return versions(
         "fig5-drs",
-        "DRS and DRS-LB do worse than a fixed number of slots",
+        "DRS and DRS-LB have less success than a fixed number of slots",
         "worse than the chosen static solutions",
-        told,
-        note="Of each, the setting with the number of slots closest to that of Switch(0.2). Much hangs on the rest "
-        "after a treatment, of which the paper says nothing.",
+        results,
+        note="Settings whose number of slots is closest to that of Switch(0.2). The result depends strongly on the "
+        "rest after a treatment, of which the paper says nothing.",
         chosen=CHOSEN,
-        detail="As published, both change their number of slots as often as what arrives in a second wavers, and two "
-        "slots stand still each time. They also have no plan at an opening, and never work it off. With a rest of a "
-        "second they do far better. Fixed slots work off an opening for many minutes here.",
+        detail="As published, both change their number of slots with every fluctuation of the arrivals, and two slots "
+        "stand still each time. They also have no plan at an opening and never work off its backlog. With a rest of "
+        "one second they do far better. Fixed slots need many minutes to work off an opening.",
     )
 
 
 def _above(kind: str, rested: str, both: Sequence[Side]) -> list[Claim]:
-    """Whether the curves of StreamSwitch lie above all settings of a rival; nothing if they cannot be compared."""
+    """Compare StreamSwitch's curve with all settings of a rival; empty if neither version can be compared."""
     (published, *_), (ours, *_) = both
     found, mine = _outdone_by(SWITCH, kind, published), _outdone_by(SWITCH_PLUS, rested, ours)
     if found is None and mine is None:
@@ -276,7 +285,7 @@ def _above(kind: str, rested: str, both: Sequence[Side]) -> list[Claim]:
     return [
         versions(
             f"fig5-above-{kind.lower()}",
-            f"StreamSwitch is above {kind}: to every setting of it, some margin gives more success with no more slots",
+            f"for every setting of {kind}, some margin of StreamSwitch gives more success with no more slots",
             "outperforms",
             (found or (none, False), mine or (none, False)),
             chosen=CHOSEN,
@@ -287,16 +296,16 @@ def _above(kind: str, rested: str, both: Sequence[Side]) -> list[Claim]:
 
 
 def _above_plus(kind: str, found: Sequence[SwitchOutcome]) -> list[Claim]:
-    """The same of our version beside rivals that the paper does not have."""
-    told = _outdone_by(SWITCH_PLUS, kind, found) if kind in map(kind_of, found) else None
-    if told is None:
+    """Compare our version's curve with a rival that the paper does not have."""
+    result = _outdone_by(SWITCH_PLUS, kind, found) if kind in map(kind_of, found) else None
+    if result is None:
         return []
-    missed = "" if told[1] or kind != DRS_LB_PLUS else f" {POOLED}"
+    missed = "" if result[1] or kind != DRS_LB_PLUS else f" {POOLED}"
     return [
         addition(
             f"fig5-above-{kind.lower()}",
-            f"Switch+ is above {kind}: to every setting of it, some margin gives more success with no more slots",
-            *told,
+            f"for every setting of {kind}, some margin of Switch+ gives more success with no more slots",
+            *result,
             chosen=CHOSEN,
             detail=(_left_out(SWITCH_PLUS, kind, found) + missed).strip(),
             paper="not measured",
@@ -305,37 +314,38 @@ def _above_plus(kind: str, found: Sequence[SwitchOutcome]) -> list[Claim]:
 
 
 def _outdone_by(mine: str, kind: str, found: Sequence[SwitchOutcome]) -> Judged | None:
-    """To how many settings of a rival some setting of ours is better; None if all of them have fewer slots."""
+    """Count the settings of a rival that some setting of ours beats; None if all of them have fewer slots."""
     curve = [o for o in found if kind_of(o) == mine]
     theirs = [o for o in found if kind_of(o) == kind and o.slots >= min(each.slots for each in curve)]
     if not theirs:
         return None
     ahead = sum(outdone(o, curve) for o in theirs)
-    return f"to {ahead} of {len(theirs)} settings", ahead == len(theirs)
+    return f"for {ahead} of {len(theirs)} settings", ahead == len(theirs)
 
 
 def _left_out(mine: str, kind: str, found: Sequence[SwitchOutcome]) -> str:
+    """List the settings of a rival that ours does not beat, and those that were not compared."""
     curve, theirs = ([o for o in found if kind_of(o) == each] for each in (mine, kind))
     fewest = min(o.slots for o in curve)
     missed = [o for o in theirs if o.slots >= fewest and not outdone(o, curve)]
     fewer = [o for o in theirs if o.slots < fewest]
-    parts = listed("Not above ", missed), listed(f"Left out, with fewer slots than any {mine}: ", fewer)
+    parts = listed("No margin beats ", missed), listed(f"Left out, with fewer slots than any {mine}: ", fewer)
     return " ".join(filter(None, parts))
 
 
-def _otherwise(beside: Sequence[Traded], runs: Sequence[Traded]) -> str:
-    """What other choices of ours would have given, in words."""
-    if not beside:
+def _otherwise(otherwise: Sequence[DayResult], runs: Sequence[DayResult]) -> str:
+    """Describe what other choices of ours give; empty if they were not run."""
+    if not otherwise:
         return ""
-    rested = [t.outcome.name for t in beside[:2]]
+    rested = [t.outcome.name for t in otherwise[:2]]
     early = " and ".join(f"{t.outcome.name} {t.early:.2%}" for t in runs if t.outcome.name in rested)
     return (
-        f"In the {BUSY / 60:.0f} minutes after the second opening it is {early}; without rest between treatments "
-        f"{_pair(beside[:2])}; without bursts of single stocks {_pair(beside[2:4])}."
+        f"In the {BUSY / 60:.0f} minutes after the second opening, success is {early}. Without rest between treatments "
+        f"it is {_pair(otherwise[:2])}; without bursts of single stocks {_pair(otherwise[2:4])}."
     )
 
 
-def _pair(found: Sequence[Traded]) -> str:
+def _pair(found: Sequence[DayResult]) -> str:
     return " and ".join(words(t.outcome) for t in found)
 
 
@@ -345,7 +355,7 @@ def _curve(found: Sequence[SwitchOutcome], kind: str) -> Judged:
 
 
 def _draw(run: Run, name: str, found: Sequence[SwitchOutcome], close: Sequence[SwitchOutcome]) -> None:
-    with run.figure(name, "Who keeps (1 s, 1 s) with how many slots", columns=3, width=4.6) as axes:
+    with run.figure(name, "Success with L = 1 s and T = 1 s by number of slots", columns=3, width=4.6) as axes:
         scatter(axes[0, 0], found)
         order = sorted(found, key=lambda o: o.slots)
         axes[0, 1].boxplot([100 * o.success for o in order], sym=".", widths=0.6)

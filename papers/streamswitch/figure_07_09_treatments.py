@@ -7,24 +7,25 @@ from collections.abc import Sequence
 from papers.claims import Claim, Judged, versions
 from papers.paper_run import Run
 from papers.streamswitch.figure_05_policies import CHOSEN, MARGIN
-from papers.streamswitch.testbed.clips import Clip, Watched
+from papers.streamswitch.testbed.clips import Clip, WatchedDay
 from papers.streamswitch.testbed.trading_day import SPEED
 
 _FIGURES = {"scale out": "fig07", "balance": "fig08", "scale in": "fig09"}
 
 
-def claims(run: Run, published: Watched, ours: Watched) -> list[Claim]:
-    """The figures, of the published version, and what is claimed of them."""
+def claims(run: Run, published: WatchedDay, ours: WatchedDay) -> list[Claim]:
+    """Draw the figures for the published version and return their claims."""
     for clip in published.clips:
         _draw(run, clip)
-    since = "in the calm part of a quick run" if run.quick else "after minute 56, where the paper's are"
+    since = "in the calm part of a quick run" if run.quick else "after minute 56, as in the paper"
     return [
         versions(
             "fig7-load",
-            "a slot gets help from a new one when its arrivals approach its speed",
+            "a slot hands shards to a new slot when its arrival rate is above 80% of its service rate",
             "when the arrival rate approaches the service rate",
             (_load(seen.clips) for seen in (published, ours)),
-            note=f"Of every kind the first treatment of three shards or more {since}. A slot serves {SPEED:g} rows/s.",
+            note=f"The first treatment of each kind that moves three shards or more, {since}. A slot serves {SPEED:g} "
+            "rows/s.",
             chosen=CHOSEN,
         ),
         after(published.clips, ours.clips),
@@ -32,28 +33,27 @@ def claims(run: Run, published: Watched, ours: Watched) -> list[Claim]:
 
 
 def after(published: Sequence[Clip], ours: Sequence[Clip]) -> Claim:
-    """What becomes of the shards that move."""
+    """Return the claim about the latency of shards that move."""
     return versions(
         "fig7-9-back",
-        "shards that move overshoot 1 s slightly at most, and are back soon, whatever the treatment",
+        "shards that move stay below 2 s of latency and are back within 1 s after at most 10 s, with every treatment",
         "slightly overshoots 1 s, returns quickly",
         (_back(published), _back(ours)),
-        note="Slightly: below 2 s; soon: within 10 s.",
         chosen=CHOSEN,
-        detail="Mean latency of the shards that move, by half seconds." + _not_back(published),
+        detail="Mean latency of the shards that move, in half seconds." + _not_back(published),
     )
 
 
 def _load(clips: Sequence[Clip]) -> Judged:
     out = next((clip for clip in clips if clip.action == "scale out"), None)
     if out is None:
-        return "no scale out", False
-    return f"{out.load:.0%} of its speed at minute {out.minute:.2f}, {out.moved} shards", out.load > 1 - MARGIN
+        return "no slot was added", False
+    return f"{out.load:.0%} at minute {out.minute:.2f}, with {out.moved} shards", out.load > 1 - MARGIN
 
 
 def _back(clips: Sequence[Clip]) -> Judged:
-    told = "; ".join(f"{c.action}: up to {c.highest:.2f} s, within 1 s after {c.back():.1f} s" for c in clips)
-    return told, sum(map(_calm, clips)) == len(_FIGURES)
+    words = "; ".join(f"{c.action}: up to {c.highest:.2f} s, back after {c.back():.1f} s" for c in clips)
+    return words, sum(map(_calm, clips)) == len(_FIGURES)
 
 
 def _calm(clip: Clip) -> bool:
@@ -61,12 +61,12 @@ def _calm(clip: Clip) -> bool:
 
 
 def _not_back(clips: Sequence[Clip]) -> str:
-    """Why treatments are not as they should be: there was none, or rows were late before it."""
+    """Explain treatments that are not as claimed: there was none, or rows were late before it."""
     missing = [name for name in _FIGURES if name not in {clip.action for clip in clips}]
-    none = [f" There was none to {name} in that time." for name in missing]
+    none = [f" There was no treatment to {name} in that time." for name in missing]
     late = [
-        f" To {c.action}: the shards were {c.before:.2f} s late in the second before it was decided, on a slot with "
-        f"{c.load:.0%} of the rows it can serve."
+        f" Before the treatment to {c.action}, the shards already had a latency of {c.before:.2f} s, on a slot that "
+        f"received {c.load:.0%} of the rows it can serve."
         for c in clips
         if not _calm(c)
     ]

@@ -22,65 +22,65 @@ from papers.streamswitch.testbed.named_policies import (
     words,
 )
 from papers.streamswitch.testbed.ranking import RESTED_RIVALS, RIVALS, RIVALS_PLUS, kind_of
-from papers.streamswitch.testbed.waves import COST, KINDS, Ridden, Wave, mean, rate, ride, slots, treated
+from papers.streamswitch.testbed.waves import COST, KINDS, Wave, WaveResult, mean, rate, run_wave, slots, treatments_of
 
 SPEED = 4_000.0
-"""Rows per second of a slot. Ours: section 6.4's; the paper prints none for this query."""
+"""Rows per second of a slot: section 6.4's value. The paper prints none for this query."""
 
 ALERT, INTERVAL = "alert threshold l", "interval delta"
 USUAL = 0.1
-"""Seconds of both parameters, while the other is varied."""
+"""Seconds of either parameter while the other is varied."""
 
-CHOSEN = f"slot speed ({SPEED:g} rows/s), {COST}"
+CHOSEN = f"slot speed ({SPEED:,.0f} rows/s); {COST}"
 
-_STEEP = "The rate of a quick run rises two and a half times as fast as that of a full one: its period is 4 minutes."
+_STEEP = "The rate of a quick run has a period of 4 minutes and rises 2.5 x as fast as that of a full run."
 _EVEN = (
-    "The interval makes no clear difference here: between neighbouring ones the number of slots differs as much as "
-    "between 0.1 s and 0.5 s, and with other seeds it is lower with 0.5 s. Rates change within minutes, so half a "
+    "The interval makes no clear difference here. The number of slots differs as much between neighbouring intervals "
+    "as between 0.1 s and 0.5 s, and with other seeds it is lower with 0.5 s. Rates change within minutes, so half a "
     "second later is not too late."
 )
 
-Varied = Mapping[str, Mapping[float, Sequence[Ridden]]]
-"""Runs by parameter and its value."""
+Varied = Mapping[str, Mapping[float, Sequence[WaveResult]]]
+"""Runs by parameter and by its value in seconds."""
 
 
 def reproduce(bench: Bench) -> list[Claim]:
-    """Both figures."""
+    """Draw both figures and return their claims."""
     run = bench.run
     seconds, warm_up = (240.0, 10.0) if run.quick else (1200.0, 60.0)
     base = Wave("q8", SPEED, 30e3, seconds if run.quick else 600.0, seconds, warm_up, seed=run.seed)
     intervals, alerts = ((0.5,), (0.02, 0.5)) if run.quick else ((0.02, 0.05, 0.2, 0.5),) * 2
     varied = {
-        # Those with short intervals take longest.
+        # Short intervals first: they take longest.
         **{(INTERVAL, v): replace(base, interval=v) for v in intervals},
         **{(ALERT, v): replace(base, alert=v) for v in alerts},
         (ALERT, USUAL): base,
     }
     both = [(kind, each) for each in varied for kind in (SWITCH, SWITCH_PLUS)]
-    done = bench.each("parameters", ride, [replace(varied[each], kind=kind) for kind, each in both])
+    done = bench.each("parameters", run_wave, [replace(varied[each], kind=kind) for kind, each in both])
     published, ours = (
         _by_parameter({each: [r] for (k, each), r in zip(both, done, strict=True) if k == kind})
         for kind in (SWITCH, SWITCH_PLUS)
     )
-    rivals = [] if run.quick else bench.each("parameters: other policies", ride, others(base))
+    rivals = [] if run.quick else bench.each("parameters: other policies", run_wave, others(base))
     return claims(run, published, ours, rivals)
 
 
-def _by_parameter(runs: dict[tuple[str, float], list[Ridden]]) -> Varied:
+def _by_parameter(runs: dict[tuple[str, float], list[WaveResult]]) -> Varied:
     runs[INTERVAL, USUAL] = runs[ALERT, USUAL]
     return {name: {v: runs[n, v] for n, v in sorted(runs) if n == name} for name in (ALERT, INTERVAL)}
 
 
 def others(base: Wave) -> list[Wave]:
-    """The other policies; fixed slots for the mean rate, and twice as many."""
+    """Return runs of the other policies; fixed slots are a quarter more, and twice as many, as the mean rate needs."""
     count = round(30e3 / SPEED)
     fixed = [replace(base, kind=STATIC, slots=n) for n in (round(1.25 * count), 2 * count)]
     kinds = (DRS, DRS_LB, RESTED_DRS, RESTED_DRS_LB, DRS_PLUS, DRS_LB_PLUS)
     return [*(replace(base, kind=kind) for kind in kinds), *fixed]
 
 
-def claims(run: Run, published: Varied, ours: Varied, rivals: Sequence[Ridden]) -> list[Claim]:
-    """The figures, and what is claimed of them."""
+def claims(run: Run, published: Varied, ours: Varied, rivals: Sequence[WaveResult]) -> list[Claim]:
+    """Draw both figures and return their claims; ``rivals`` is empty in a quick run."""
     _draw(run, "", published)
     _draw(run, "_ours", ours)
     both = published, ours
@@ -92,16 +92,19 @@ def claims(run: Run, published: Varied, ours: Varied, rivals: Sequence[Ridden]) 
     result = [
         versions(
             "fig10-success",
-            "success hardly depends on the alert threshold l or the interval delta, from 0.02 to 0.5 s",
+            "success differs by less than 2 points if the alert threshold l, or the interval delta between "
+            "examinations, is varied from 0.02 to 0.5 s",
             "does not get affected much",
             (_success(each) for each in both),
-            note=f"Hardly: by less than 2 %. {quick}".strip(),
+            note=quick,
             chosen=CHOSEN,
-            detail=f"One run of {length} each, not fifteen of 30. The paper prints no speed of a slot for this query.",
+            detail=f"One run of {length} each, where the paper has fifteen of 30 minutes. The paper does not print the "
+            "speed of a slot for this query.",
         ),
         versions(
             "fig10-slots",
-            f"slightly more slots are used with l = {least:g} s and with delta = {most:g} s than with {USUAL:g} s",
+            f"more slots are used with an alert threshold l of {least:g} s, and with an interval delta of {most:g} s, "
+            f"than with {USUAL:g} s",
             "slightly larger",
             larger,
             note="" if larger[0][1] else quick,
@@ -110,7 +113,8 @@ def claims(run: Run, published: Varied, ours: Varied, rivals: Sequence[Ridden]) 
         ),
         versions(
             "fig11-balance",
-            "up to l = 0.1 s most severe slots are cured by balancing; above, more by scaling out",
+            "with an alert threshold l of up to 0.1 s, most severe slots are cured by balancing; with a higher one, "
+            "more by scaling out",
             "load balancing within 100 ms, more scaling out beyond",
             balanced,
             note="" if balanced[0][1] else quick,
@@ -118,10 +122,9 @@ def claims(run: Run, published: Varied, ours: Varied, rivals: Sequence[Ridden]) 
         ),
         versions(
             "fig11-symmetric",
-            "scale-ins and scale-outs are about as many, whatever the parameters",
+            "the numbers of scale-ins and scale-outs differ by less than a quarter, with all parameters",
             "very similar",
             (_symmetric(each) for each in both),
-            note="Similar: within a quarter.",
             chosen=CHOSEN,
         ),
     ]
@@ -143,28 +146,28 @@ def _balanced(found: Varied) -> Judged:
     counts = {v: _counts(each) for v, each in found[ALERT].items()}
     share = {v: c["balance"] / max(c["balance"] + c["scale out"], 1.0) for v, c in counts.items()}
     low, high = ([s for v, s in share.items() if (v <= USUAL) == small] for small in (True, False))
-    told = "share of balancing in both: " + "; ".join(f"l = {v:g} s {s:.0%}" for v, s in share.items())
-    return told, min(low) > 0.5 and max(high) < min(low)
+    words = "share of balancing: " + "; ".join(f"{s:.0%} with l = {v:g} s" for v, s in share.items())
+    return words, min(low) > 0.5 and max(high) < min(low)
 
 
 def _symmetric(found: Varied) -> Judged:
     counts = [_counts(each) for by in found.values() for each in by.values()]
     pairs = [(c["scale in"], c["scale out"]) for c in counts]
     apart = max(abs(a - b) / max(a, b, 1.0) for a, b in pairs)
-    return f"apart by {apart:.0%} at most", apart < 0.25
+    return f"at most {apart:.0%}", apart < 0.25
 
 
 def _above(published: Varied, ours: Varied, rivals: Sequence[SwitchOutcome]) -> Claim:
-    """Whether no other policy does as well as StreamSwitch does with the worst parameters."""
+    """Return the claim that no other policy does as well as StreamSwitch does with its worst parameters."""
     theirs = [o for o in rivals if kind_of(o) in RIVALS]
-    beside = [o for o in rivals if kind_of(o) in (*RESTED_RIVALS, *RIVALS_PLUS)]
+    with_ours = [o for o in rivals if kind_of(o) in (*RESTED_RIVALS, *RIVALS_PLUS)]
     best = _unmatched(published, theirs)
     return versions(
         "fig10-others",
-        "whatever the parameters, no other policy does as well with as many slots",
+        "with all parameters, no other policy has as much success as StreamSwitch with no more slots",
         "still outperforms other solutions",
-        (best, _unmatched(ours, beside)),
-        note="" if best[1] else "Rows spread evenly and rates rise slowly, which M/M/k can follow.",
+        (best, _unmatched(ours, with_ours)),
+        note="" if best[1] else "Rows spread evenly and rates rise slowly, so that M/M/k can follow.",
         chosen=CHOSEN,
     )
 
@@ -172,12 +175,13 @@ def _above(published: Varied, ours: Varied, rivals: Sequence[SwitchOutcome]) -> 
 def _unmatched(found: Varied, rivals: Sequence[SwitchOutcome]) -> Judged:
     every = [r.outcome for by in found.values() for each in by.values() for r in each]
     worst, most = min(every, key=lambda o: o.rate), max(every, key=lambda o: o.slots)
-    told = "; ".join(map(words, rivals)) + f"; {kind_of(worst)} {worst.rate:.2%} or more with {most.slots:.2f} or less"
-    return told, not any(o.slots <= most.slots and o.rate >= worst.rate for o in rivals)
+    ours = f"{kind_of(worst)} at least {worst.rate:.2%} with at most {most.slots:.2f} slots"
+    matched = any(o.slots <= most.slots and o.rate >= worst.rate for o in rivals)
+    return "; ".join([*map(words, rivals), ours]), not matched
 
 
-def _counts(found: Sequence[Ridden]) -> dict[str, float]:
-    return {kind: mean(found, treated(kind)) for kind in KINDS}
+def _counts(found: Sequence[WaveResult]) -> dict[str, float]:
+    return {kind: mean(found, treatments_of(kind)) for kind in KINDS}
 
 
 def _series(values: Mapping[float, float]) -> str:
@@ -205,7 +209,7 @@ def _draw(run: Run, suffix: str, found: Varied) -> None:
     with run.figure(f"fig11{suffix}", "Treatments by alert threshold and interval", columns=2) as axes:
         for column, (name, by) in enumerate(found.items()):
             for kind in KINDS:
-                line = [mean(each, treated(kind)) for each in by.values()]
+                line = [mean(each, treatments_of(kind)) for each in by.values()]
                 axes[0, column].plot(list(by), line, marker="o", ms=3, label=kind)
             axes[0, column].set(xscale="log", xlabel=f"{name} (s)", ylabel="treatments")
         axes[0, 0].legend()

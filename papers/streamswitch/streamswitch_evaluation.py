@@ -1,4 +1,4 @@
-"""StreamSwitch's evaluation (section 6) run again in the simulator."""
+"""StreamSwitch: fulfilling latency agreements for stateful streaming. Its section 6, run again in the simulator."""
 
 from __future__ import annotations
 
@@ -21,61 +21,66 @@ from papers.streamswitch import (
 TITLE = "StreamSwitch: fulfilling latency service-layer agreement for stateful streaming"
 
 ABOUT = """
-**As published** is `StreamSwitch.published()`: the two-level logic of section 3.2, Algorithms 1 and 2, and the
-metrics of section 4. Switch, DRS and DRS-LB in the tables are the published ones. Names with a plus are ours.
+Words of the paper that the tables use: *success* is the share of windows of T seconds in which the mean latency of a
+shard stays within the bound L, averaged over shards; *(L, T)* names both; a *treatment* is one change of plan (scale
+in, balance or scale out); *epsilon*, in brackets after a policy's name, is its safety margin.
 
-Our version adds five things.
+**As published** is `StreamSwitch.published()`: the two-level logic of section 3.2, Algorithms 1 and 2, and the metrics
+of section 4. Switch, DRS and DRS-LB in the tables are the published policies. Names with a plus are our versions.
 
-- *Overload has degrees.* The projected latency of an overloaded slot is infinite, so the paper cannot tell which of
-  two is worse; ours ranks them by what arrives over what they can do, and does the best there is where the bound
-  cannot be kept. The paper does not say what to do where the highest latency stays infinite whatever is done. Its
-  listing, with its strict comparison, would then never scale out; its text, its figure 7 and the code that was
-  published with it say that about half of a slot's load goes to the new one, and that is what is taken as published.
-- *A move has to be worthwhile*: it has to lower the worse latency of its two slots by 5 %.
-- *Rests.* After a treatment ours rests for 1 s. The paper prints no rest, and the published one has none here. The
-  code that was published with the paper leaves both slots alone for five seconds and more, so the system that was
-  measured may have rested.
-- *Rows that wait in vain* count as load, and their age as latency. As published only completed rows say anything.
-- A severe slot that cannot be helped does not keep the others from being helped.
+**Our version** differs in five ways.
 
-Our version is compared with *rested* DRS and DRS-LB: they decide as published, but rest as ours does and choose
-shards as ours does. As published, without a rest, both change their number of slots with every reading and do far
-worse than in the paper's figure, so what was measured there may have rested. DRS+ and DRS-LB+ ask for all slots under
-overload, where the published ones have no plan, and give up none while rows are late.
+- *Overload has degrees.* The projected latency of an overloaded slot is infinite, so the published rules cannot tell
+  which of two overloaded slots is worse. Ours rank them by arrivals over capacity, and take the best plan there is if
+  none keeps the bound. The paper does not say what to do if the highest latency stays infinite with every plan. Its
+  listing, with a strict comparison, would then never scale out. Its text, its figure 7 and the code that was published
+  with it say that about half of a slot's load goes to the new slot; that is what we take as published.
+- *A move must be worthwhile*: it must lower the worse latency of its two slots by 5%.
+- *Rest.* Our version rests for 1 s after a treatment. The paper prints no rest, and the published version has none
+  here. The code that was published with the paper leaves both slots alone for five seconds or more, so the measured
+  system may have rested.
+- *Stuck rows* count as load, and their age as latency. As published, only completed rows count.
+- *A severe slot that cannot be helped* does not keep other slots from being helped.
 
-**Chosen by us**: the speed of a slot, so that Switch+(0.2) uses the 8.4 slots of the paper's Switch(0.2); bursts of
-single stocks, after recorded ones; what a treatment costs, 0.4 s on Samza and 0.35 s on Flink, of which the paper
-says hundreds of milliseconds, and on Flink 0.5 s with the barrier under the calmest waves.
+Our version is compared with *rested* DRS and DRS-LB. They decide as published, but rest and choose shards as our
+version does. Without a rest, both change their number of slots with every measurement and do far worse than in the
+paper's figure, so the measured system may have rested. DRS+ and DRS-LB+ ask for all slots under overload, where the
+published ones have no plan, and give up no slot while rows are late.
 
-The published policies are compared with each other on a quarter of an hour of the day, since DRS as published takes
-very long to simulate; figures 6 to 9 and 18, and Switch(0.2) alone, are the whole day, as all runs of our version.
+**Chosen by us**: the speed of a slot, set so that Switch+(0.2) uses the 8.4 slots of the paper's Switch(0.2); bursts of
+single stocks, modelled on recorded ones; the cost of a treatment, 0.4 s on Samza and 0.35 s on Flink. The paper says
+"hundreds of milliseconds", and 0.5 s on Flink including the barrier under the calmest waves.
 
-**What the simulator cannot show**: no more than 328 rows are on their way to a slot of the waves (sections 6.3 to
-6.5), a tenth of what Flink's buffers hold, so a barrier waits for a third of a second at most. The paper's treatments
-become several seconds long.
+The published policies are compared with each other on a quarter of an hour of the day, because DRS as published takes
+very long to simulate. Figures 6 to 9 and 18, Switch(0.2) by itself, and all runs of our version cover the whole day.
 
-Rates and speeds of the waves are a tenth of the paper's, and rows spread evenly over the shards, as they do with the
-sources that were published with the system. They arrive at random (Poisson) and all cost the same, whatever the query
-computes: queries differ by rate and speed alone.
+**What the simulator cannot show**: at most 328 rows are in flight to a slot in sections 6.3 to 6.5, a tenth of what
+Flink's buffers hold, because rates are a tenth of the paper's. A barrier therefore waits for at most a third of a
+second, while the paper's treatments become several seconds long.
+
+In sections 6.3 to 6.5, rates and speeds are a tenth of the paper's, and rows spread evenly over the shards, as with the
+sources that were published with the system. Rows arrive at random (Poisson) and all cost the same; what a query
+computes is not simulated, so queries differ only by rate and speed. *10K, 90 s* is a wave with an amplitude of 10
+thousand rows/s and a period of 90 s; *+1 s* is one second added to every treatment.
 """
 
 
 def reproduce(run: Run) -> list[Claim]:
-    """Every figure, and which claims hold."""
-    with bench(run) as at:
-        samza, flink = figure_06_decisions.run_days(at)
-        published, ours = (seen.traded for seen in samza)
-        days = figure_05_policies.run_all(at, published, ours)
-        beside = figure_05_policies.run_beside(at)
+    """Run every figure and return the claims."""
+    with bench(run) as place:
+        samza, flink = figure_06_decisions.run_days(place)
+        published, ours = (seen.result for seen in samza)
+        days = figure_05_policies.run_all(place, published, ours)
+        otherwise = figure_05_policies.run_otherwise(place)
         return [
-            *figure_05_policies.claims(run, published.outcome, days, beside),
+            *figure_05_policies.claims(run, published.outcome, days, otherwise),
             *figure_04_orders.reproduce(run),
             *figure_06_decisions.claims(run, *samza),
             *figure_07_09_treatments.claims(run, *samza),
             *figure_18_flink.claims(run, samza, flink),
-            *figure_10_11_parameters.reproduce(at),
-            *figure_12_13_resources.reproduce(at),
-            *figure_14_15_limits.reproduce(at),
-            *figure_16_path.reproduce(at),
-            *figure_17_bounds.reproduce(at, days),
+            *figure_10_11_parameters.reproduce(place),
+            *figure_12_13_resources.reproduce(place),
+            *figure_14_15_limits.reproduce(place),
+            *figure_16_path.reproduce(place),
+            *figure_17_bounds.reproduce(place, days),
         ]

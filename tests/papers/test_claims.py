@@ -62,6 +62,14 @@ def test_a_no_that_could_not_be_avoided_decides_nothing() -> None:
     assert claim(holds=True, limit=limit).verdict == "yes"  # it was not unavoidable
 
 
+def test_a_yes_that_is_built_in_decides_nothing() -> None:
+    reason = "a local move is free in the simulator"
+    free = claim(built_in=reason)
+    assert (free.verdict, free.undecided, free.to_json()["limit"]) == ("not decided here", reason, reason)
+    assert claim(holds=False, built_in=reason).verdict == "no"  # it was not built in
+    assert tally([free, claim(2)]) == "1 of 1 claims hold, 1 more is not decided here."
+
+
 def test_only_the_papers_claims_are_counted() -> None:
     ours = addition("speed", "it is fast", "1 s", True)
     every = [claim(1), claim(2, False), claim(3, False, limit="no nodes"), claim(4, False, limit="no nodes"), ours]

@@ -84,7 +84,7 @@ def test_a_folder_that_cannot_be_made_is_told_before_anything_runs(runs: list[Ru
 
 def test_claims_are_shown_with_what_holds(runs: list[Run]) -> None:
     output = " ".join(invoke("one").output.split())
-    told = ("1 of 2 claims hold.", "What we add", "1 of 1 statements hold.", "figures and tables are in reports/")
+    told = ("1 of 2 claims hold.", "What we add", "1 of 1 statements hold.", "Figures and tables are in reports/")
     for part in ("x grows", "3 x", "yes", "y shrinks", "1.1 x", "no", "it is quick", *told):
         assert part in output
 

@@ -145,7 +145,7 @@ def test_a_combined_component_would_lose_windows_without_its_state() -> None:
 
 def test_nonsense_is_refused() -> None:
     both = [Migration(DISRUPTIVE, 0, 1, at=2, until=8), Migration(SMOOTH, 0, 2, at=4)]
-    with pytest.raises(TopologyError, match="still on its way"):
+    with pytest.raises(TopologyError, match="still being moved"):
         outcome(example(), both, [Window(5, 5)], Form.SPLIT)
     for wrong in (Migration(INSTANT, 9, 0, at=1), Migration(INSTANT, 0, 9, at=1), Migration(INSTANT, 0, 0, at=11)):
         with pytest.raises(TopologyError, match="there are 4 shards, 3 places and 10 rows"):

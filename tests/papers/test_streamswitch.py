@@ -16,13 +16,13 @@ from papers.streamswitch import (
     figure_18_flink,
     streamswitch_evaluation,
 )
-from papers.streamswitch.testbed.bursts import Restless, _wander
-from papers.streamswitch.testbed.clips import Watched, watched
+from papers.streamswitch.testbed.bursts import BurstyDay, _wander
+from papers.streamswitch.testbed.clips import WatchedDay, watch_day
 from papers.streamswitch.testbed.engines import Flink, Samza
 from papers.streamswitch.testbed.named_policies import OURS, PUBLISHED, RESTED, STATIC, SWITCH, SWITCH_PLUS, policy
-from papers.streamswitch.testbed.trading_day import NAME, Day, Part, simulated, state, traded, weighed
-from papers.streamswitch.testbed.waves import Wave, ride
-from papers.streamswitch.testbed.word_count import COUNT, SPLIT, Words, counted, sentences
+from papers.streamswitch.testbed.trading_day import NAME, Day, Part, run_day, simulate, state, weighted_outcome
+from papers.streamswitch.testbed.waves import Wave, run_wave
+from papers.streamswitch.testbed.word_count import COUNT, SPLIT, Words, run_word_count, sentences
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
 from rheostat.elastic.policies import StreamSwitch
@@ -40,9 +40,9 @@ KINDS = ("scale in", "balance", "scale out")
 
 def test_restless_stocks_change_who_orders_but_not_how_much() -> None:
     day = Exchange(2_000_000, seconds=480)
-    market = Restless(day, seed=3)
+    market = BurstyDay(day, seed=3)
     assert (market.counts.sum(axis=1) == day.per_second()).all()
-    assert not np.array_equal(market.counts, Restless(day, seed=4).counts)
+    assert not np.array_equal(market.counts, BurstyDay(day, seed=4).counts)
     # From one second to the next a shard's share of the orders changes far more than by chance alone.
     changes = [np.diff(c / c.sum(axis=1, keepdims=True), axis=0).std() for c in (market.counts, day.counts(64))]
     assert changes[0] > 3 * changes[1]
@@ -126,8 +126,8 @@ def test_rows_of_the_waves_and_sentences_arrive_at_random() -> None:
 @pytest.mark.parametrize("kind", [*PUBLISHED, *RESTED, *OURS, STATIC])
 def test_a_minute_of_the_day(kind: str) -> None:
     day = Day(kind, part=CALM)
-    trace, rates = simulated(day)
-    found = weighed(day, trace, rates)
+    trace, rates = simulate(day)
+    found = weighted_outcome(day, trace, rates)
     assert trace.time[0] > CALM.begin
     assert trace.time[-1] == pytest.approx(CALM.end)
     assert found.success == pytest.approx(0.75 * rates[0] + 0.25 * rates[1])
@@ -144,18 +144,18 @@ def test_state_grows_over_the_day() -> None:
 
 
 @pytest.fixture(scope="module")
-def seen() -> Watched:
-    return watched(Day(SWITCH_PLUS, part=Part(7000.0, ((7005.0, 7200.0, 0.9), (7200.0, 7215.0, 0.1)))))
+def seen() -> WatchedDay:
+    return watch_day(Day(SWITCH_PLUS, part=Part(7000.0, ((7005.0, 7200.0, 0.9), (7200.0, 7215.0, 0.1)))))
 
 
-def test_a_run_is_watched_line_by_line(seen: Watched) -> None:
+def test_a_run_is_watched_line_by_line(seen: WatchedDay) -> None:
     assert len(seen.time) == len(seen.slots) == len(seen.mean) == len(seen.p99) == 43
     assert np.diff(seen.time) == pytest.approx(5.0)
     assert (seen.p99 > 0.9 * seen.mean).all()
     assert len(seen.balanced) > 0
 
 
-def test_clips_show_the_seconds_around_a_treatment(seen: Watched) -> None:
+def test_clips_show_the_seconds_around_a_treatment(seen: WatchedDay) -> None:
     assert {clip.action for clip in seen.clips} == set(KINDS)
     for clip in seen.clips:
         assert clip.time[0] < 0 < clip.time[-1]
@@ -170,7 +170,7 @@ def test_clips_show_the_seconds_around_a_treatment(seen: Watched) -> None:
     assert all(0.4 < clip.highest < 30.0 for clip in seen.clips)
 
 
-def test_decisions_are_drawn_and_judged(seen: Watched, tmp_path: Path) -> None:
+def test_decisions_are_drawn_and_judged(seen: WatchedDay, tmp_path: Path) -> None:
     run = Run(tmp_path, quick=True)
     both = seen, seen
     parts = [
@@ -189,26 +189,26 @@ def test_decisions_are_drawn_and_judged(seen: Watched, tmp_path: Path) -> None:
 
 def test_slots_of_another_type_are_as_fast_as_they_are_said_to_be() -> None:
     wave = Wave("q2", 4_000.0, 10e3, 600.0, seconds=20.0, warm_up=5.0)
-    usual = ride(wave)
-    slow = ride(Wave("q2", 4_000.0, 10e3, 600.0, 20.0, 5.0, factor=0.5, share=1.0))
+    usual = run_wave(wave)
+    slow = run_wave(Wave("q2", 4_000.0, 10e3, 600.0, 20.0, 5.0, factor=0.5, share=1.0))
     assert (usual.mixed, slow.mixed) == (0.0, 1.0)
     assert slow.outcome.slots > 1.5 * usual.outcome.slots
 
 
 def test_slots_that_are_begun_anew_draw_their_type() -> None:
-    found = ride(Wave("q5", 10_000.0, 30e3, 40.0, seconds=80.0, warm_up=0.0, factor=1.25, share=0.5))
+    found = run_wave(Wave("q5", 10_000.0, 30e3, 40.0, seconds=80.0, warm_up=0.0, factor=1.25, share=0.5))
     assert found.outcome.treatments["scale in"] > 3
     assert 0.05 < found.mixed < 0.95
 
 
 def test_added_delays_are_part_of_a_treatment() -> None:
-    found = ride(Wave("q5", 10_000.0, 30e3, 40.0, seconds=40.0, warm_up=0.0, delay=0.5))
+    found = run_wave(Wave("q5", 10_000.0, 30e3, 40.0, seconds=40.0, warm_up=0.0, delay=0.5))
     assert found.outcome.events > 0
     assert found.outcome.switch > 0.85
 
 
 def test_words_go_from_split_to_count() -> None:
-    found = counted(Words((1.0, 1.0), seconds=20.0, warm_up=5.0))
+    found = run_word_count(Words((1.0, 1.0), seconds=20.0, warm_up=5.0))
     assert set(found.success) == {SPLIT, COUNT}
     assert 10 < found.slots[SPLIT] < 20 < found.slots[COUNT] < 40
     assert 0.9 < found.path <= 1
@@ -226,8 +226,8 @@ def test_runs_side_by_side_give_what_they_give_one_after_the_other(tmp_path: Pat
 def test_other_processes_give_the_same(tmp_path: Path) -> None:
     day = Day(SWITCH, part=CALM)
     with bench(Run(tmp_path)) as at:
-        (there,) = at.each("elsewhere", traded, [day])
-    here = traded(day)
+        (there,) = at.each("elsewhere", run_day, [day])
+    here = run_day(day)
     assert there.outcome.success == pytest.approx(here.outcome.success)
     assert there.outcome.treatments == here.outcome.treatments
 

@@ -21,12 +21,11 @@ from papers.streamswitch import figure_14_15_limits as figure_14_15
 from papers.streamswitch import figure_16_path as figure_16
 from papers.streamswitch import figure_17_bounds as figure_17
 from papers.streamswitch import streamswitch_evaluation
-from papers.streamswitch.testbed.clips import Clip, Watched
+from papers.streamswitch.testbed.clips import Clip, WatchedDay
 from papers.streamswitch.testbed.named_policies import SwitchOutcome
-from papers.streamswitch.testbed.trading_day import Traded
-from papers.streamswitch.testbed.trading_day import traded as trade
-from papers.streamswitch.testbed.waves import Ridden, ride
-from papers.streamswitch.testbed.word_count import COUNT, SPLIT, Counted, counted
+from papers.streamswitch.testbed.trading_day import DayResult, run_day
+from papers.streamswitch.testbed.waves import WaveResult, run_wave
+from papers.streamswitch.testbed.word_count import COUNT, SPLIT, WordCountResult, run_word_count
 from tests.papers.told import assert_well_told
 
 KINDS = ("scale in", "balance", "scale out")
@@ -42,8 +41,8 @@ def by_id(found: list[Claim]) -> dict[str, bool]:
     return {claim.id: claim.holds for claim in found}
 
 
-def traded(*found: SwitchOutcome) -> list[Traded]:
-    return [Traded(o, [o.success] * 3) for o in found]
+def results(*found: SwitchOutcome) -> list[DayResult]:
+    return [DayResult(o, [o.success] * 3) for o in found]
 
 
 PUBLISHED = [
@@ -57,7 +56,7 @@ OURS = [
 
 
 def figure_5(folder: Path, published: list[SwitchOutcome], ours: list[SwitchOutcome]) -> dict[str, Claim]:
-    compared = figure_05.Compared(traded(*published), traded(*ours))
+    compared = figure_05.Compared(results(*published), results(*ours))
     found = figure_05.claims(Run(folder), published[0], compared)
     assert len({claim.id for claim in found}) == len(found)
     return {claim.id: claim for claim in found}
@@ -66,14 +65,14 @@ def figure_5(folder: Path, published: list[SwitchOutcome], ours: list[SwitchOutc
 def test_the_comparison_is_judged_on_the_published_policies(tmp_path: Path) -> None:
     won = figure_5(tmp_path, PUBLISHED, OURS)
     assert won["fig5-published"].verdict == won["fig5-margin"].verdict == won["fig5-drs"].verdict == "yes"
-    assert won["fig5-published"].judged.startswith("Switch(0.2) 96.00% with 9.40; Static(8)")
-    assert won["fig5-published"].ours.startswith("Switch+(0.2) 97.00% with 8.40; Static(8)")
+    assert won["fig5-published"].judged.startswith("Switch(0.2) 96.00% with 9.40 slots; Static(8)")
+    assert won["fig5-published"].ours.startswith("Switch+(0.2) 97.00% with 8.40 slots; Static(8)")
     assert won["fig5-drs"].ours_holds is False  # with a rest they are better than fixed slots
     assert won["fig5-equal"].origin == "ours"
     assert "fig5-above-static" not in won  # fewer slots than any of ours
     lost = figure_5(tmp_path, [*PUBLISHED, result("DRS(0.3)", 0.99, 8.3)], OURS)["fig5-published"]
     assert (lost.verdict, lost.ours_holds) == ("no", True)
-    assert "DRS(0.3) 99.00% with 8.30" in lost.detail
+    assert "DRS(0.3) 99.00% with 8.30 slots" in lost.detail
     lost = figure_5(tmp_path, PUBLISHED, [*OURS, result("rested DRS(0.3)", 0.99, 8.3)])["fig5-published"]
     assert (lost.verdict, lost.ours_holds) == ("yes", False)
     better = [*PUBLISHED[:3], result("DRS(0.4)", 0.97, 9.4), PUBLISHED[4]]
@@ -97,12 +96,12 @@ def test_rivals_that_the_paper_does_not_have_are_our_own_business(tmp_path: Path
     assert verdicts == {"fig5-equal": "no", "fig5-above-drs+": "yes", "fig5-above-drs-lb+": "no"}
     assert {found[name].origin for name in verdicts} == {"ours"}
     assert found["fig5-published"].verdict == "yes"
-    beside = traded(plus[1], OURS[0], plus[1], OURS[0])
-    compared = figure_05.Compared(traded(*PUBLISHED), traded(*OURS, *plus))
+    beside = results(plus[1], OURS[0], plus[1], OURS[0])
+    compared = figure_05.Compared(results(*PUBLISHED), results(*OURS, *plus))
     claims = figure_05.claims(Run(tmp_path), PUBLISHED[0], compared, beside)
     detail = next(claim.detail for claim in claims if claim.id == "fig5-equal")
-    assert "As good with no more slots: DRS-LB+(0.4) 97.50% with 8.40." in detail
-    assert "after the second opening it is Switch+(0.2) 97.00% and DRS-LB+(0.4) 97.50%; without rest" in detail
+    assert "As much success with no more slots: DRS-LB+(0.4) 97.50% with 8.40 slots." in detail
+    assert "after the second opening, success is Switch+(0.2) 97.00% and DRS-LB+(0.4) 97.50%. Without rest" in detail
 
 
 def test_a_rival_that_cannot_be_compared_decides_nothing(tmp_path: Path) -> None:
@@ -134,12 +133,12 @@ def test_other_bounds_are_judged_beside_the_first(tmp_path: Path) -> None:
 def test_parameters_are_judged_by_their_spread(tmp_path: Path) -> None:
     def judge(worst: float) -> dict[str, bool]:
         usual, other = (
-            [Ridden(result("Switch(0.2)", 1.0, 10.0), 0.0)],
-            [Ridden(result("Switch(0.2)", worst, 11.0), 0.0)],
+            [WaveResult(result("Switch(0.2)", 1.0, 10.0), 0.0)],
+            [WaveResult(result("Switch(0.2)", worst, 11.0), 0.0)],
         )
         series = {0.02: other, 0.1: usual, 0.5: other}
         found = {figure_10_11.ALERT: series, figure_10_11.INTERVAL: series}
-        rivals = [Ridden(result("DRS(0.2)", 0.99, 10.5), 0.0)]
+        rivals = [WaveResult(result("DRS(0.2)", 0.99, 10.5), 0.0)]
         return by_id(figure_10_11.claims(Run(tmp_path), found, found, rivals))
 
     steady, shaky = judge(0.995), judge(0.9)
@@ -154,7 +153,7 @@ def test_mixed_resources_are_judged_by_what_is_used(tmp_path: Path) -> None:
     def judge(mixed: float, rate: float) -> dict[str, bool]:
         slots = {(0.5, 0.2): 12.0, (0.5, 0.4): 13.0, (1.5, 0.2): 9.0, (1.5, 0.4): 8.0}
         found = {
-            (f, s): [Ridden(result("Switch(0.2)", rate, n), mixed if f < 1 else 0.9)] for (f, s), n in slots.items()
+            (f, s): [WaveResult(result("Switch(0.2)", rate, n), mixed if f < 1 else 0.9)] for (f, s), n in slots.items()
         }
         return by_id(figure_12_13.claims(Run(tmp_path), found, found))
 
@@ -168,8 +167,8 @@ def test_mixed_resources_are_judged_by_what_is_used(tmp_path: Path) -> None:
 
 
 def test_limits_are_judged_by_the_share_of_time_spent_on_switching(tmp_path: Path) -> None:
-    def ridden(rate: float, switching: float, switch: float) -> list[Ridden]:
-        return [Ridden(result("Switch(0.2)", rate, 5.0 + switching, switching, switch), 0.0)]
+    def ridden(rate: float, switching: float, switch: float) -> list[WaveResult]:
+        return [WaveResult(result("Switch(0.2)", rate, 5.0 + switching, switching, switch), 0.0)]
 
     waves = {"10K, 90 s": ridden(0.99, 0.1, 0.5), "30K, 70 s": ridden(0.75, 0.3, 1.1)}
     slower = {"10K, 90 s, slower": ridden(0.95, 0.2, 1.0), "30K, 70 s, slower": ridden(0.6, 0.5, 1.8)}
@@ -194,8 +193,8 @@ def test_limits_are_judged_by_the_share_of_time_spent_on_switching(tmp_path: Pat
 
 
 def test_splits_of_a_bound_are_judged_by_path_and_operators(tmp_path: Path) -> None:
-    def made(bounds: tuple[float, float], split: float, count: float, path: float) -> Counted:
-        return Counted(bounds, {SPLIT: split, COUNT: count}, path, {SPLIT: 12.0, COUNT: 24.0}, {})
+    def made(bounds: tuple[float, float], split: float, count: float, path: float) -> WordCountResult:
+        return WordCountResult(bounds, {SPLIT: split, COUNT: count}, path, {SPLIT: 12.0, COUNT: 24.0}, {})
 
     found = {
         (0.5, 1.5): [made((0.5, 1.5), 0.85, 0.99, 0.97)],
@@ -230,9 +229,9 @@ def test_treatments_that_do_not_help_say_what_was_before_them() -> None:
     assert judge(*good).holds
     missing, late = judge(*good[:2]), judge(*good[:2], clip(KINDS[2], 2.5))
     assert not missing.holds
-    assert "none to scale out" in missing.detail
+    assert "no treatment to scale out" in missing.detail
     assert not late.holds
-    assert "3.00 s late" in late.detail
+    assert "a latency of 3.00 s" in late.detail
     assert "100%" in late.detail
 
 
@@ -243,21 +242,21 @@ class Canned(Bench):
         return [self.made(function, setting) for setting in settings]
 
     def made(self, function: Callable[[Any], Any], setting: Any) -> Any:
-        if function is counted:
-            return Counted(setting.bounds, {SPLIT: 0.9, COUNT: 0.9}, 0.98, {SPLIT: 12.0, COUNT: 24.0}, {})
-        if function is figure_16.settled:
-            return self.made(counted, setting), self.made(counted, setting)
+        if function is run_word_count:
+            return WordCountResult(setting.bounds, {SPLIT: 0.9, COUNT: 0.9}, 0.98, {SPLIT: 12.0, COUNT: 24.0}, {})
+        if function is figure_16.run_derived_bounds:
+            return self.made(run_word_count, setting), self.made(run_word_count, setting)
         kind = setting.kind
         rate = {"Switch": 0.96, "Switch+": 0.97, "Static": 0.5, "DRS": 0.3, "DRS-LB": 0.35}.get(kind, 0.9)
         outcome = result(setting.name, rate, 8.5 if kind == "Static" else 8.2)
-        if function is ride:
-            return Ridden(outcome, 0.1)
-        run = Traded(outcome, [outcome.success] * 3)
-        if function is trade:
+        if function is run_wave:
+            return WaveResult(outcome, 0.1)
+        run = DayResult(outcome, [outcome.success] * 3)
+        if function is run_day:
             return run
         time = np.arange(5.0, 14_400.0, 5.0)
         values = (np.full(len(time), 8.0), np.full(len(time), 0.2), np.full(len(time), 0.9))
-        return Watched(run, time, *values, np.array([[60.0, 8.0]]), tuple(clip(k, 0.5) for k in KINDS))
+        return WatchedDay(run, time, *values, np.array([[60.0, 8.0]]), tuple(clip(k, 0.5) for k in KINDS))
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
 """The simulated clusters of Elasticutor's evaluation: the micro-benchmark (section 5.1) and the exchange (5.4).
 
-What the paper does not print is chosen here and said with the claims: how long slots queue (256 rows), how often plans
-are made (every half second), what the operators of the exchange cost, and how many executors they have.
+The paper does not print everything that a run needs. We chose the length of queues (256 rows), the time between two
+plans (half a second), T_max (20 ms), the costs of the exchange's operators and how many executors they have. Every
+claim that depends on such a choice names it.
 """
 
 from __future__ import annotations
@@ -21,50 +22,63 @@ from rheostat.simulate.trace import Trace
 from rheostat.workloads.market import ORDER_BYTES, TRANSACTION_BYTES, SaturatedMarket
 from rheostat.workloads.micro import COST, SHARD_STATE_BYTES, TUPLE_BYTES, Micro
 
+STATIC, CENTRIC, NAIVE, ELASTIC = "static", "resource-centric", "naive-ec", "elasticutor"
+"""The paper's four approaches, as figures and tables name them."""
+
 CORES = 8
+"""Cores of a node."""
+
 SHARDS = 8192
-"""Of an operator, in all approaches."""
+"""Shards of an operator, in all approaches."""
 
 INTERVAL = 0.5
 """Seconds between two plans, for all policies."""
 
+QUEUES = "queues of 256 rows; a plan every 0.5 s"
+"""Our choices in every run. The paper prints neither."""
+
 TRANSACTOR, STATISTIC, EVENT = 1e-4, 3e-4, 6e-5
-"""Seconds of a core per row of the exchange's operators; with them 32 nodes can take about 220,000 orders a second."""
+"""Core seconds per row of the exchange's three kinds of operators; 32 nodes then sustain about 220,000 orders/s."""
 
 TRADES = 0.5
 """Transactions per order."""
 
 FULL, USUAL = (1.3, 0.0), (0.7, 1.0)
-"""Offered rows over what all cores could do, and seconds that they wait in front of a source that is held back: as many
-rows as go through, to measure throughput, and as many as the cores can take, to measure latency."""
+"""Two loads, each as (offered rows over what all cores can process, seconds of rows that a blocked source keeps).
 
-EVEN = 1.1
-"""Imbalance above which shards move in the exchange, with our rules; the paper has 1.2."""
+``FULL`` offers more rows than the cores can process, to measure throughput. ``USUAL`` offers 70%, to measure latency.
+"""
 
-STOPPING = "30 ms to stop an upstream executor"
-"""What was chosen by us where the resource-centric approach stops: the paper's figure says that its synchronisation
+OUR_THRESHOLD = 1.1
+"""Imbalance above which our rules move shards of the exchange. The paper has 1.2."""
+
+T_MAX = "T_max of 20 ms"
+"""Our choice where latency depends on the bound of the queueing model. The paper prints no T_max."""
+
+STOPPING = "30 ms to stop one upstream executor"
+"""Our choice where the resource-centric approach stops senders. The paper's figure 9a says only that synchronisation
 takes two to three orders of magnitude longer than Elasticutor's 2 ms."""
 
-LOADED = "70 % load, and a source that keeps a second of rows"
-"""What was chosen by us where latency is measured."""
+LOADED = "load of 70%; the source keeps 1 s of rows"
+"""Our choices where latency is measured."""
 
 MARKET = (
-    "costs of operators; as many cores for every operator (static); no stock above 3 % of the orders; popularity that "
-    "changes every 8 s"
+    "costs of the operators; equal numbers of cores per operator (static); no stock above 3% of the orders; popularity "
+    "that changes every 8 s"
 )
-"""What was chosen by us where orders are traded."""
+"""Our choices where orders are traded."""
 
 EXCHANGE = (
-    "The paper prints neither what operators cost nor how many executors they have. Ours: 0.1 ms for the transactor, "
-    "0.3 and 0.06 ms for statistics and events, one transaction for two orders; the static approach has as many cores "
-    "for every operator; no stock has more than 3 % of the orders at once."
+    "The paper prints neither the costs of the operators nor how many executors they have. We take 0.1 ms for the "
+    "transactor, 0.3 ms for statistics and 0.06 ms for events, and one transaction for two orders. The static approach "
+    "has equal numbers of cores for all operators. No stock has more than 3% of the orders at once."
 )
 """Details of claims about the exchange."""
 
 
 def policies() -> dict[str, Policy]:
-    """The paper's three approaches, as the paper has them."""
-    return {"static": Static(), "resource-centric": ResourceCentric.published(), "elasticutor": Elasticutor.published()}
+    """Return the paper's three approaches, as published."""
+    return {STATIC: Static(), CENTRIC: ResourceCentric.published(), ELASTIC: Elasticutor.published()}
 
 
 @dataclass(frozen=True)
@@ -72,23 +86,23 @@ class MicroRun:
     """One run of the micro-benchmark.
 
     Attributes:
-        policy: who decides.
-        nodes: how many there are.
-        omega: shuffles of the keys a minute.
-        seconds: how long it runs.
-        warm_up: seconds that do not count.
-        executors: of the operator: the paper's y.
-        shards: per executor: z. The other policies have 8192 in all.
-        cost: seconds of a core per row.
-        size: bytes of a row.
-        state: bytes of a shard.
-        load: offered rows over what all cores can do.
-        patience: seconds that rows wait for a source that is held back.
-        upstream: executors that send rows.
-        cores: of a node.
-        most: rows per second that are offered at most.
-        spread: True if executors begin with all cores, not with one each.
-        seed: everything random follows from it.
+        policy: decides where shards and cores go.
+        nodes: number of nodes.
+        omega: key shuffles per minute: random permutations of the keys' frequencies.
+        seconds: length of the run.
+        warm_up: seconds at the start that are not measured.
+        executors: of the operator, if the policy is executor-centric; the paper's y.
+        shards: per executor; the paper's z. Other policies always have 8192 shards in all.
+        cost: core seconds per row.
+        size: bytes per row.
+        state: bytes of state per shard.
+        load: offered rows over what all cores can process.
+        patience: seconds of rows that the source keeps while it is blocked.
+        upstream: number of executors that send rows.
+        cores: cores per node.
+        most: upper limit of the offered rows per second.
+        spread: True to begin with all cores in use; False to begin with one core per executor.
+        seed: of all random numbers.
     """
 
     policy: Policy
@@ -111,7 +125,7 @@ class MicroRun:
 
     @cached_property
     def engine(self) -> Continuous:
-        """The simulated cluster before the first row."""
+        """The simulated cluster; each run has its own."""
         total = self.nodes * self.cores
         elastic = self.policy.pause is Pause.SHARD
         executors, each = (self.executors, self.shards) if elastic else (32, 256)
@@ -124,7 +138,7 @@ class MicroRun:
             plan = _spread(plan, total, self.nodes) if self.spread else plan
         else:
             plan = OperatorPlan.even(shards, min(total, shards), self.nodes)
-        # A tick is short against the time that a queue lasts, or full queues would stop their senders for too long.
+        # A tick must be short compared with the time that a full queue lasts, or senders are blocked for too long.
         tick = min(0.01, 32 * self.cost)
         return Continuous(
             job,
@@ -136,11 +150,11 @@ class MicroRun:
             costs=Costs(upstream=self.upstream),
             pause=self.policy.pause,
             patience=self.patience,
-            room=2 * max(total, executors),  # a number is not used again on another node at once
+            room=2 * max(total, executors),  # so that a slot number need not be reused on another node at once
         )
 
     def trace(self) -> Trace:
-        """Run it."""
+        """Run it and return its trace."""
         return Simulation(self.engine, self.policy, warm_up=self.warm_up).run(self.seconds)
 
 
@@ -149,14 +163,14 @@ class ExchangeRun:
     """One run of the exchange: a transactor, six operators for statistics and five for events (figure 14).
 
     Attributes:
-        policy: who decides.
-        nodes: how many there are.
-        seconds: how long it runs.
-        warm_up: seconds that do not count.
-        load: offered orders over what all cores could do if nothing were uneven.
-        patience: seconds that orders wait for a source that is held back.
-        seed: everything random follows from it.
-        block: seconds after which the popularity of stocks changes, besides bursts.
+        policy: decides where shards and cores go.
+        nodes: number of nodes.
+        seconds: length of the run.
+        warm_up: seconds at the start that are not measured.
+        load: offered orders over what all cores can process if they are evenly loaded.
+        patience: seconds of orders that the source keeps while it is blocked.
+        seed: of all random numbers.
+        block: seconds between two changes of the stocks' popularity, besides bursts.
     """
 
     policy: Policy
@@ -186,7 +200,7 @@ class ExchangeRun:
 
     @property
     def plan(self) -> Plan:
-        """Executors one after the other on the nodes; without elastic ones every operator has as many cores."""
+        """The first plan: executors round robin on the nodes, or equal numbers of slots per operator."""
         total, first, plans = self.nodes * CORES, 0, {}
         for place, operator in enumerate(self.job.operators):
             if self.policy.pause is Pause.SHARD:
@@ -200,7 +214,7 @@ class ExchangeRun:
 
     @cached_property
     def engine(self) -> Continuous:
-        """The simulated cluster before the first order."""
+        """The simulated cluster; each run has its own."""
         return Continuous(
             self.job,
             Cluster(self.nodes, CORES),
@@ -214,12 +228,12 @@ class ExchangeRun:
         )
 
     def trace(self) -> Trace:
-        """Run it."""
+        """Run it and return its trace."""
         return Simulation(self.engine, self.policy, warm_up=self.warm_up).run(self.seconds)
 
 
 def _spread(plan: OperatorPlan, cores: int, nodes: int) -> OperatorPlan:
-    """Every executor with as many cores, from its own node on."""
+    """Return the plan with all cores in use: equal numbers per executor, on its own node first."""
     assert plan.subspaces is not None
     owned, count = plan.subspaces, len(plan.subspaces.homes)
     owners = np.arange(cores) * count // cores
@@ -231,5 +245,5 @@ def _spread(plan: OperatorPlan, cores: int, nodes: int) -> OperatorPlan:
 
 
 def orders(trace: Trace, warm_up: float) -> float:
-    """Orders per second that entered: each leaves as several rows, one for every operator at the end."""
+    """Return the orders per second that entered; output rows would count an order once per operator at the end."""
     return float(np.mean(trace.admitted[trace.after(warm_up)]))

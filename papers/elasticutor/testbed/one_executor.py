@@ -11,13 +11,13 @@ from rheostat.simulate.trace import quantile
 
 @dataclass(frozen=True)
 class Scaled:
-    """What one executor did with so many cores, in the second half of a run.
+    """What one executor did in the second half of a run.
 
     Attributes:
         throughput: rows per second.
-        p99: seconds that 99 in 100 of them took at most.
+        p99: 99th percentile of latency in seconds.
         moves: shards that changed their node, per shuffle.
-        transfer: seconds that their state took, with the wait for other state on its way.
+        transfer: mean seconds until a moved shard's state arrived, including the wait for other transfers.
     """
 
     throughput: float
@@ -28,17 +28,17 @@ class Scaled:
 
 @dataclass(frozen=True)
 class OneExecutor:
-    """One executor that has all cores of a cluster, and its home on the first node.
+    """One executor that has all cores of a cluster and its main process on the first node.
 
     Attributes:
-        cores: of the cluster.
-        seed: everything random follows from it.
-        seconds: how long it runs; the first half does not count.
-        cost: seconds of a core per row.
-        size: bytes of a row.
-        state: bytes of a shard.
-        omega: shuffles of the keys a minute.
-        load: offered rows over what all cores can do.
+        cores: number of cores in the cluster.
+        seed: of all random numbers.
+        seconds: length of the run; only the second half is measured.
+        cost: core seconds per row.
+        size: bytes per row.
+        state: bytes of state per shard.
+        omega: key shuffles per minute.
+        load: offered rows over what all cores can process.
     """
 
     cores: int
@@ -51,7 +51,7 @@ class OneExecutor:
     load: float = 1.3
 
     def scaled(self) -> Scaled:
-        """Run it."""
+        """Run it and return what was measured."""
         half = self.seconds / 2
         run = MicroRun(
             Elasticutor.published(),

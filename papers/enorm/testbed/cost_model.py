@@ -1,8 +1,7 @@
-"""The machines and costs of Enorm's evaluation (section 7), and how long its jobs take on them.
+"""The costs of Enorm's evaluation (section 7), and how long its jobs take.
 
-A fluid model: nodes give CPU seconds, tuples and keys take them. The paper prints few costs. Those it does print are
-taken (18 million tuples in 456 s as one component and 512 s as two, six nodes); the others are ours and are named as
-such.
+A fluid model: nodes provide seconds of CPU, tuples and keys consume them. The paper prints few costs: 18 million tuples
+take 456 s as one component and 512 s as two, on six nodes. All other costs are ours and marked as such.
 """
 
 from __future__ import annotations
@@ -26,20 +25,18 @@ _MICROS = 1_000_000
 
 @dataclass(frozen=True)
 class EnormNodes:
-    """Six small nodes with one core each, and what things cost there in seconds of CPU.
+    """Six small nodes with one core each, and costs in seconds of CPU if not said otherwise.
 
     Attributes:
-        nodes: the paper's number of working nodes.
-        per_tuple: everything the simple job does for a tuple: 456 s on six nodes for 18 million of them.
-        execute: the part of it that is the user's logic. Ours: the paper says only that it is simple aggregation.
-        hop: a tuple that goes to another component. Ours: as much as taking it from the source, which is all of
-            ``per_tuple`` but the logic; what the sender does to serialise it is left out, so fusion saves at least
-            this.
-        per_key: sending one key of a partial result or of state. The 56 s between one and two components are spent on
-            it; the least it can be is if every tuple of a minute has a key of its own, and that is taken.
-        merge: merging one key of a partial result. Ours: as much as the logic for a tuple.
-        wire: seconds on the network for a key. Ours: 100 bytes at 300 Mbit/s.
-        switch: seconds until tuples take another way. Ours.
+        nodes: number of working nodes, the paper's.
+        per_tuple: whole cost of a tuple in the simple job, from 456 s on six nodes for 18 million tuples.
+        execute: cost of the user's logic for a tuple, a part of ``per_tuple``. Ours: the paper says only that it is a
+            simple aggregation.
+        per_key: cost of sending one key of a partial result or of state. It explains the 56 s between one and two
+            components. We take the lowest possible value: every tuple of a minute has a key of its own.
+        merge: cost of merging one key of a partial result. Ours: as much as ``execute``.
+        wire: seconds on the network for one key. Ours: 100 bytes at 300 Mbit/s.
+        switch: seconds to switch the partitioner, until tuples go to another place. Ours.
 
     >>> engine = EnormNodes()
     >>> f"{engine.per_tuple * 1e6:.0f} us a tuple, {engine.hop * 1e6:.0f} us a hop, {engine.per_key * 1e6:.1f} us a key"
@@ -56,17 +53,20 @@ class EnormNodes:
 
     @property
     def hop(self) -> float:
-        """Sending a tuple to another component."""
+        """Cost of sending a tuple to another component. Ours: as much as receiving it from the source.
+
+        The sender's serialisation is left out, so fusion saves at least this.
+        """
         return self.per_tuple - self.execute
 
     @property
     def key_costs(self) -> KeyCosts:
-        """What a migration reckons with."""
+        """Costs of a key, for the cost of a migration."""
         return KeyCosts(self.per_key / 2, self.per_key / 2, self.wire, self.switch)
 
 
 def simple_job(*minutes: int) -> ConsolidationPlan:
-    """The simple job's windows over partials of one minute.
+    """Return the plan of the simple job: windows of so many minutes over partials of one minute.
 
     >>> simple_job(5, 10, 15, 20).merges(3600 * 1_000_000) - 60
     86
@@ -75,13 +75,19 @@ def simple_job(*minutes: int) -> ConsolidationPlan:
 
 
 def fast_job_time(engine: EnormNodes, fused: int, operators: int = 4, tuples: float = TUPLES) -> float:
-    """Seconds until all tuples have gone through a chain of operators of which so many are fused (section 7.7).
+    """Return the seconds in which a chain of operators, some of them fused, processes all tuples (section 7.7).
+
+    Args:
+        engine: costs.
+        fused: number of operators that are fused into one component; 1 for none.
+        operators: number of operators in the chain.
+        tuples: number of tuples.
 
     >>> [round(fast_job_time(EnormNodes(), fused)) for fused in (1, 2, 3, 4)]
     [1824, 1383, 942, 501]
     """
     if not 1 <= fused <= operators:
-        raise TopologyError(f"fused={fused}: between 1 and {operators} operators of the chain run together")
+        raise TopologyError(f"fused={fused}: give a number between 1 and {operators}, the operators of the chain")
     cpu = engine.hop + operators * engine.execute + (operators - fused) * engine.hop
     return tuples * cpu / engine.nodes
 
@@ -89,14 +95,17 @@ def fast_job_time(engine: EnormNodes, fused: int, operators: int = 4, tuples: fl
 def completion_time(
     engine: EnormNodes, plan: ConsolidationPlan, form: Form, keys: float, tuples: float = TUPLES, extra: float = 0.0
 ) -> float:
-    """Seconds until the simple job has processed all tuples, which wait for it from the beginning.
+    """Return the seconds in which the simple job processes all tuples, which are all there at the beginning.
 
-    Minute by minute: partials end with each, are sent if the component is split, and are merged into the windows that
-    end.
+    Every minute, partials end. They are sent if the component is split, and are merged into the windows that end.
 
     Args:
-        keys: of one partial result, over all nodes; never more than there were tuples.
-        extra: seconds of CPU for something else, such as a migration.
+        engine: costs.
+        plan: windows of the job.
+        form: split or combined.
+        keys: keys of one partial result over all nodes; at most as many as tuples in the minute are counted.
+        tuples: number of tuples.
+        extra: seconds of CPU for other work, such as migrations.
 
     >>> [round(completion_time(EnormNodes(), simple_job(5), form, keys=1e7)) for form in (Form.COMBINED, Form.SPLIT)]
     [466, 521]
@@ -115,7 +124,7 @@ def completion_time(
 
 
 def touched(keys: float, tuples: float) -> float:
-    """How many of the keys are met by tuples that have evenly random keys.
+    """Return how many of the keys occur if every tuple has a random key.
 
     >>> round(touched(1000, 1000))
     632
@@ -124,6 +133,7 @@ def touched(keys: float, tuples: float) -> float:
 
 
 def _pane_work(engine: EnormNodes, plan: ConsolidationPlan, form: Form, keys: float, minute: int) -> float:
+    """Return the seconds of CPU for sending and merging partials at the end of a minute."""
     sent = keys * engine.per_key if form is Form.SPLIT else 0.0
     end, pieces = (minute + 1) * int(MINUTE) * _MICROS, 0
     for number, granule in enumerate(plan.granules):

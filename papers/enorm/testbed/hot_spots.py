@@ -1,8 +1,8 @@
-"""How long tuples take while hot spots wander over the nodes and Flux moves shards after them (Enorm section 7.5).
+"""Latency while hot spots move from node to node and Flux moves shards (Enorm sections 7.2 and 7.5).
 
-Every node has one core and a queue, in steps of 10 ms: tuples of a step are one batch, which keeps the step of its
-arrival until the core has done all of it. Moving state takes a share of the core from the tuples at both ends; sending
-partials takes little more than what they leave. Latency is what tuples waited, for the core or for a shard on its way.
+Every node has one core and one queue (``node_queues``), in steps of 10 ms. Moving state takes a share of the core at
+both nodes; sending partials takes a small share besides idle time. The latency of a tuple is the time for which it
+waits, for the core or for its shard that is being moved.
 """
 
 from __future__ import annotations
@@ -27,17 +27,20 @@ _PAUSE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Skew:
-    """The experiment's input, with the paper's numbers.
+    """The input of the experiment, with the paper's numbers.
+
+    After a calm time, nodes become hot one after the other: the rates of a node's shards rise, stay high, and fall
+    again while the shards of the next node rise.
 
     Attributes:
-        load: of every node at first.
-        calm: seconds before anything changes.
-        rising: seconds in which the shards of a chosen node become busier; then they stay so for ``high`` seconds, the
-            next node is chosen and they calm down again while its shards rise.
-        extra: by which share they become busier.
-        nodes: how many nodes are chosen one after the other. Ours.
-        shards: on each node at first. Ours.
-        keys: of each shard.
+        load: load of every node at the beginning, as a share of its core.
+        calm: seconds before the first node becomes hot.
+        rising: seconds in which rates rise, and in which they fall.
+        high: seconds in which rates stay high.
+        extra: share by which rates rise.
+        nodes: number of nodes that become hot. Ours.
+        shards: shards on each node at the beginning. Ours.
+        keys: keys of each shard.
     """
 
     load: float = 0.7
@@ -51,13 +54,19 @@ class Skew:
 
     @property
     def seconds(self) -> int:
-        """How long the experiment takes."""
+        """Length of the experiment."""
         return int(self.calm + self.nodes * (self.rising + self.high))
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """How it is adapted: by which strategy, and after how many seconds each time; None for never."""
+    """How shards are moved.
+
+    Attributes:
+        name: name in the figure.
+        strategy: how a shard moves.
+        period: seconds between two rounds of Flux; None to move no shard.
+    """
 
     name: str
     strategy: Strategy
@@ -70,11 +79,11 @@ CONFIGURATIONS = (
     Configuration("smooth, every minute", Strategy.SMOOTH, 60.0),
     Configuration("instant, continuously", Strategy.INSTANT, 1.0),
 )
-"""The paper's three, and smooth migration beside them. Continuously is every second: ours."""
+"""The paper's three, and smooth migration. Ours: continuously means every second."""
 
 
 def simulate_skew(configuration: Configuration, skew: Skew, engine: EnormNodes, seed: int) -> Latencies:
-    """One run of the experiment.
+    """Run the experiment and return the latencies.
 
     >>> short = Skew(calm=10.0, rising=10.0, high=10.0, nodes=1)
     >>> found = simulate_skew(CONFIGURATIONS[-1], short, EnormNodes(), seed=1)
@@ -85,7 +94,7 @@ def simulate_skew(configuration: Configuration, skew: Skew, engine: EnormNodes, 
     shards = skew.shards * engine.nodes
     queues = Queues.idle(np.arange(shards) % engine.nodes, engine.nodes, skew.seconds)
     flux = Flux(configuration.period or skew.seconds + 1.0)
-    # In the middle of a minute, so that smooth migration has to wait for a new partial window.
+    # Rounds are in the middle of a minute, so smooth migration has to wait for the next partial window.
     last_round = skew.calm - flux.period + MINUTE / 2
     measured, moved_keys = np.zeros(shards), np.zeros(engine.nodes)
     later: list[ShardMove] = []
@@ -114,33 +123,36 @@ def simulate_skew(configuration: Configuration, skew: Skew, engine: EnormNodes, 
             last_round, measured[:] = float(second), 0.0
         arrivals = rng.poisson(rates * STEP, size=(round(1 / STEP), shards)).astype(np.float64)
         if not queues.advance(arrivals, engine.per_tuple, skew.calm):
-            raise RheostatError(f"{configuration.name}: queues grew beyond {LIMIT * STEP:.0f} s, nothing keeps up")
+            raise RheostatError(
+                f"{configuration.name}: a queue is longer than {LIMIT * STEP:.0f} s, lower the load of the skew"
+            )
     return queues.latencies(moves)
 
 
 class _HotSpots:
-    """Which shards are busier than at first, and by how much."""
+    """The shards that have become hot, and how hot they are."""
 
     def __init__(self, skew: Skew, order: npt.NDArray[np.int64]) -> None:
         self._skew, self._order = skew, order
         self._chosen: list[npt.NDArray[np.bool_]] = []
 
     def factors(self, second: float, routing: npt.NDArray[np.int64]) -> Floats:
+        """Return the rate of every shard relative to its rate at the beginning."""
         skew, since = self._skew, second - self._skew.calm
         turn = int(since // (skew.rising + skew.high))
         if since >= 0 and turn == len(self._chosen):
             self._chosen.append(routing == self._order[turn % len(self._order)])
         factors = np.ones(len(routing))
-        for number, mine in enumerate(self._chosen):
+        for number, hot in enumerate(self._chosen):
             age = since - number * (skew.rising + skew.high)
             up = min(1.0, age / skew.rising)
             down = min(1.0, max(0.0, age - skew.rising - skew.high) / skew.rising)
-            factors += skew.extra * (up - down) * mine
+            factors += skew.extra * (up - down) * hot
         return factors
 
 
 def _send_partials(queues: Queues, skew: Skew, engine: EnormNodes, rates: Floats, moved: Floats) -> None:
-    """A minute ends: all partials are serialised where they are, and deserialised by consolidates on all nodes."""
+    """Add the work at the end of a minute: nodes serialise their partials, and all nodes deserialise them."""
     for node in range(engine.nodes):
         keys = sum(touched(skew.keys, rate * MINUTE) for rate in rates[queues.routing == node]) + moved[node]
         queues.partials[node] += keys * engine.per_key / 2
@@ -148,7 +160,7 @@ def _send_partials(queues: Queues, skew: Skew, engine: EnormNodes, rates: Floats
 
 
 def _start(queues: Queues, move: ShardMove, strategy: Strategy, skew: Skew, engine: EnormNodes) -> None:
-    """Tuples of the shard wait from now on, for the switch alone or also for its state."""
+    """Begin to move a shard: its tuples wait for the switch and, unless migration is instant, for its state."""
     instant = strategy is Strategy.INSTANT
     state = 0.0 if instant else skew.keys
     half = state * engine.per_key / 2
@@ -157,7 +169,7 @@ def _start(queues: Queues, move: ShardMove, strategy: Strategy, skew: Skew, engi
 
 
 def simulate_pause(strategy: Strategy, keys: float, engine: EnormNodes, seed: int, load: float = 0.7) -> float:
-    """Seconds for which a shard's tuples wait when one random shard moves between two loaded nodes (section 7.2).
+    """Return the seconds for which a random shard pauses while it moves between two loaded nodes (section 7.2).
 
     >>> [round(simulate_pause(s, 50_000, EnormNodes(), seed=1), 2) for s in (Strategy.INSTANT, Strategy.DISRUPTIVE)]
     [0.01, 2.03]
@@ -177,4 +189,4 @@ def simulate_pause(strategy: Strategy, keys: float, engine: EnormNodes, seed: in
             break
         if pause := queues.pause(shard):
             return pause
-    raise RheostatError(f"moving {keys:.0f} keys took longer than {_PAUSE_SECONDS} s: the nodes are too busy for it")
+    raise RheostatError(f"moving {keys:.0f} keys took longer than {_PAUSE_SECONDS} s at load={load:g}: lower the load")

@@ -1,7 +1,7 @@
-"""Queues of nodes with one core each, in steps of 10 ms: the inner loop of ``enorm_latency``.
+"""Queues of nodes with one core each, in steps of 10 ms: the inner loop of ``hot_spots``.
 
-The tuples that reach a node in a step are one batch, which keeps the step of its arrival until the core has done all of
-it. Tuples of a shard that is on its way are held, step by step, and join the queue of its new node when it is there.
+The tuples that reach a node in one step are a batch, whose latency counts from that step. Tuples of a shard that is
+being moved are held and join the queue of the new node when the shard has arrived.
 """
 
 from __future__ import annotations
@@ -18,25 +18,27 @@ STEP = 0.01
 """Seconds of a step."""
 
 HERE, DRAINING, SERIALISING, WIRE, DESERIALISING = range(5)
-"""How far a shard is: at home, waiting for its queued tuples, or on its way."""
+"""Phase of a shard: at its node; waiting until its queued tuples are processed; or being moved, in three phases."""
 
 MOVING_SHARE, SENDING_SHARE = 0.5, 0.1
-"""Shares of a core that moving state and sending partials get while tuples wait as well. Ours."""
+"""Shares of a core for moving state and for sending partials while tuples wait as well. Ours."""
 
 LIMIT = 60_000
-"""Batches that a node's queue, and steps that a held shard, can have: ten minutes."""
+"""Most batches in the queue of a node: ten minutes."""
 
 _BINS, _FINEST, _DECADES = 600, 1e-3, 6
 
 
 @dataclass(frozen=True)
 class Latencies:
-    """What tuples waited, in seconds.
+    """Latencies of a run, in seconds.
 
     Attributes:
-        mean: of the tuples done in each second of the run; NaN where there were none.
-        overall: mean of all tuples done after the calm; ``p99``, what 99 of 100 did not exceed; ``worst``, the longest.
-        moves: how many shards were moved.
+        mean: mean latency of the tuples processed in each second of the run; NaN if there were none.
+        overall: mean latency of all tuples processed after the calm time.
+        p99: 99th percentile of their latencies.
+        worst: highest of their latencies.
+        moves: number of shards that were moved.
     """
 
     mean: Floats
@@ -48,21 +50,22 @@ class Latencies:
 
 @dataclass(frozen=True)
 class Queues:
-    """The nodes' queues, shards on their way, and what was measured. The arrays change as time goes on.
+    """Queues of the nodes, shards that are being moved, and measurements. ``advance`` changes the arrays in place.
 
     Attributes:
         routing: node of every shard.
-        partials: seconds of CPU that each node still owes to partials that are to be sent.
-        clock: steps so far.
-        arrived: per node, a ring with the step in which each batch came; ``batches``, its tuples that wait.
-        ends: per node, number of the first batch and of the next one to come.
-        held: per shard, tuples held in each step since it left.
-        moving: per shard, how far it is, where it goes, since which step, and which batch its last tuples are before;
-            when it is there, how many steps its last way took.
-        costs: per shard, seconds left to serialise, on the wire, and to deserialise.
-        sums: per second of the run, the latency of all tuples done and how many they were.
-        bins: tuples done after the calm by the logarithm of their latency.
-        whole: after the calm, the latency of all tuples done, and the longest.
+        partials: by node, seconds of CPU that sending partials still takes.
+        clock: one number, the steps so far.
+        arrived: by node, a ring of the steps in which the batches arrived.
+        batches: by node, a ring of the tuples that wait in the batches.
+        ends: by node, the number of the first batch and of the next one to arrive.
+        held: by shard, tuples held in each step since its move began.
+        moving: by shard, four numbers: its phase; the node it goes to; the step in which its move began; and the batch
+            before which its last tuples are, or after the move the number of steps that it took.
+        costs: by shard, seconds left to serialise, on the network, and to deserialise.
+        sums: by second of the run, the summed latency of the tuples processed, and their number.
+        bins: tuples processed after the calm time, by the logarithm of their latency.
+        whole: the summed latency of the tuples processed after the calm time, and the highest.
     """
 
     routing: Ints
@@ -80,7 +83,13 @@ class Queues:
 
     @classmethod
     def idle(cls, routing: Ints, nodes: int, seconds: int) -> Queues:
-        """Nothing waits."""
+        """Return queues in which nothing waits.
+
+        Args:
+            routing: node of every shard.
+            nodes: number of nodes.
+            seconds: length of the run.
+        """
         shards = len(routing)
         rings = np.zeros((nodes, LIMIT), np.int64), np.zeros((nodes, LIMIT)), np.zeros((nodes, 2), np.int64)
         ways = np.zeros((shards, LIMIT // 10)), np.zeros((shards, 4), np.int64), np.zeros((shards, 3))
@@ -88,22 +97,38 @@ class Queues:
         return cls(routing.astype(np.int64), np.zeros(nodes), np.zeros(1, np.int64), *rings, *ways, *measured)
 
     def leave(self, shard: int, target: int, phase: int, costs: tuple[float, float, float]) -> None:
-        """A shard is on its way from now on, unless it already is."""
+        """Begin to move a shard, unless it is being moved already.
+
+        Args:
+            shard: the shard.
+            target: the node it goes to.
+            phase: first phase of the move.
+            costs: seconds to serialise its state, on the network, and to deserialise it.
+        """
         if self.moving[shard, 0] == HERE:
             self.moving[shard] = phase, target, self.clock[0], self.ends[self.routing[shard], 1]
             self.costs[shard] = costs
 
     def pause(self, shard: int) -> float:
-        """Seconds for which tuples of a shard waited on its last way; 0 if it is still on its way or never left."""
+        """Return the seconds that the last move of a shard took; 0 while it is being moved or if it never was."""
         return float(self.moving[shard, 3]) * STEP if self.moving[shard, 0] == HERE else 0.0
 
     def advance(self, arrivals: Floats, per_tuple: float, calm: float) -> bool:
-        """Go on by as many steps as there are rows of arrivals; false if a queue became too long."""
+        """Simulate one step for each row of arrivals.
+
+        Args:
+            arrivals: tuples by step and shard.
+            per_tuple: seconds of CPU for a tuple.
+            calm: seconds of the run that do not count.
+
+        Returns:
+            False if a queue became too long.
+        """
         state: tuple[Any, ...] = tuple(vars(self).values())
         return bool(_advance(arrivals, per_tuple, calm, *state))
 
     def latencies(self, moves: int) -> Latencies:
-        """What was measured."""
+        """Return the latencies of the run; ``moves`` is the number of shards that were moved."""
         with np.errstate(invalid="ignore"):
             mean = self.sums[:, 0] / self.sums[:, 1]
         total = float(self.bins.sum())

@@ -13,7 +13,7 @@ from rheostat.planning.enorm.attributes import Attributes
 from rheostat.planning.enorm.fusion import Edge
 
 ATTRIBUTES = 30
-"""How many attributes there are to partition by: the paper's number."""
+"""Number of attributes to partition by, the paper's."""
 
 FAST_OPERATORS = 4
 FAST_WINDOWS = ("1 minute", "5 minutes", "10 minutes", "20 minutes")
@@ -22,14 +22,19 @@ FAST_WINDOWS = ("1 minute", "5 minutes", "10 minutes", "20 minutes")
 
 @dataclass(frozen=True)
 class FusionJob:
-    """What fusion is given: by what operators can be partitioned, and how many tuples go between them."""
+    """The input of fusion.
+
+    Attributes:
+        attributes: partition attributes by operator.
+        rates: tuples per second by edge.
+    """
 
     attributes: Mapping[str, Attributes]
     rates: Mapping[Edge, float]
 
 
 def fast_job(rate: float = 1.0) -> FusionJob:
-    """Four compute operators one after the other, every tuple going through all of them.
+    """Return the fast job: a chain of four compute operators through which every tuple goes.
 
     >>> list(fast_job().rates)
     [('op0', 'op1'), ('op1', 'op2'), ('op2', 'op3')]
@@ -41,22 +46,28 @@ def fast_job(rate: float = 1.0) -> FusionJob:
 def large_job(
     operators: int, rng: np.random.Generator, attributes: int = ATTRIBUTES, walk: int = 3, sent: float = 1.0
 ) -> FusionJob:
-    """A random job as the paper makes them.
+    """Return a random job as the paper generates them.
 
-    Attributes: every operator gets a random set of them. Its size is half of all for the first one, and changes by a
-    random number from one operator to the next. Traffic: operators lie on between three and ``0.75 * operators``
-    levels. Each has ``sent`` tuples for the next level; the first operator there gets a random part of a random part
-    of them, the next one the same of what is left, and so on.
+    Attributes: every operator gets a random set. The first set has half of all attributes; from one operator to the
+    next, the size changes by a random number.
+
+    Traffic: operators are on three to ``0.75 * operators`` levels. Each sends ``sent`` tuples per second to the next
+    level. The first operator there receives a random part of a random part of them, the second one the same of the
+    rest, and so on.
 
     Args:
-        walk: the size changes by a whole number between minus and plus this. The paper does not say how much.
+        operators: number of operators, at least 4.
+        rng: source of random numbers.
+        attributes: number of attributes.
+        walk: the size of the sets changes by a whole number from ``-walk`` to ``walk``. Ours: the paper prints none.
+        sent: tuples per second that an operator sends.
 
     >>> job = large_job(50, np.random.default_rng(1))
     >>> len(job.attributes), len(job.attributes["op0"])
     (50, 15)
     """
     if operators < 4:
-        raise TopologyError(f"operators={operators}: a random job needs at least 4, for three levels and a choice")
+        raise TopologyError(f"operators={operators}: a random job needs at least 4 operators")
     names = [f"op{i}" for i in range(operators)]
     pool = np.array([f"a{i}" for i in range(attributes)])
     steps = rng.integers(-walk, walk, size=operators, endpoint=True)

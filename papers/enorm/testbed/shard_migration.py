@@ -1,9 +1,9 @@
-"""Shards that move in the middle of a stream, row by row exact (Enorm sections 4.5 and 5).
+"""Windows of a stream during which shards move, with every row followed (Enorm sections 4.5 and 5).
 
-Places hold partials by shard, window and key. A row goes to the place that owns its shard's window at that moment. What
-instant, smooth and disruptive migration do to owners, state and waiting rows is written out here, so that tests can
-compare the windows that come out with those of a stream that nobody disturbed. Time is the number of rows that have
-come.
+Places hold partials by shard, window and key. A row goes to the place that owns the window of its shard at that moment.
+This module carries out what instant, smooth and disruptive migration do to owners, state and waiting rows, so that the
+results of windows can be compared with those of a stream without migrations. Time is the number of rows that have
+arrived.
 """
 
 from __future__ import annotations
@@ -21,13 +21,19 @@ from rheostat.planning.enorm.splitting import Form
 from rheostat.windows.panes import pane_of
 from rheostat.windows.window import Window
 
-_EVER = np.iinfo(np.int64).min
+_EVER = np.iinfo(np.int64).min  # earlier than all window starts
 _PLACE, _SHARD, _WINDOW, _START, _KEY = range(5)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A stream in the order of its arrival; event times may be out of order."""
+    """A stream in the order of arrival.
+
+    Attributes:
+        times: event times, which may be out of order.
+        keys: key of each row.
+        values: value of each row.
+    """
 
     times: Ints
     keys: Ints
@@ -36,10 +42,14 @@ class Rows:
 
 @dataclass(frozen=True)
 class Migration:
-    """A shard that moves.
+    """The move of one shard.
 
     Attributes:
-        at: how many rows have come when it begins; ``until``, when a disruptive one ends.
+        strategy: how the shard moves.
+        shard: number of the shard.
+        target: the place it goes to.
+        at: number of rows that have arrived when the move begins.
+        until: number of rows that have arrived when a disruptive move ends; not used by the other strategies.
     """
 
     strategy: Strategy
@@ -51,14 +61,20 @@ class Migration:
 
 @dataclass(frozen=True)
 class Partials:
-    """Counts and totals; ``by`` has a line for each: place, shard, number of the window, start, key."""
+    """Partial results.
+
+    Attributes:
+        by: one row per partial result: place, shard, number of the window, start, key.
+        counts: number of rows of each.
+        totals: sum of the values of each.
+    """
 
     by: Ints
     counts: Ints
     totals: Ints
 
     def grouped(self, columns: Sequence[int]) -> Partials:
-        """One partial for each combination of these columns, in their order."""
+        """Return one merged partial result per combination of these columns, sorted by them."""
         chosen = self.by[:, columns]
         if not len(chosen):
             return Partials(chosen, self.counts, self.totals)
@@ -69,19 +85,20 @@ class Partials:
         return Partials(chosen[first], counts, totals)
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Partials:
-        """Only these."""
+        """Return the partial results for which the mask is True."""
         return Partials(self.by[mask], self.counts[mask], self.totals[mask])
 
 
 @dataclass(frozen=True)
 class MigrationOutcome:
-    """What the places hold at the end, and what the migrations did on the way.
+    """The results of the windows, and what the migrations did.
 
     Attributes:
-        results: one line per window that was asked for, its start and key: (number, start, key, count, total).
-        expanded: keys of a pane that lie at more than one place, once for each place too many.
-        waited: rows that waited for state; ``duplicated``, rows that were processed at two places.
-        moved: partials that were sent as state.
+        results: one row per window, start and key: (number of the window, start, key, count, total).
+        expanded: partial results that exist because a key of a pane is at more than one place.
+        waited: rows that waited for the state of their shard.
+        duplicated: rows that were processed at two places.
+        moved: partial results that were sent as state.
     """
 
     results: Ints
@@ -94,10 +111,21 @@ class MigrationOutcome:
 def run(
     rows: Rows, migrations: Iterable[Migration], windows: Sequence[Window], shards: int, places: int, form: Form
 ) -> MigrationOutcome:
-    """The windows of a stream during which shards move.
+    """Process a stream during which shards move, and return the results of its windows.
 
-    A split component keeps partials of panes, which are merged wherever they lie. A combined one keeps the state of
-    every window at the place that owns it, and only that place gives results.
+    A split component keeps partials of panes, which are merged from all places. A combined one keeps the state of every
+    window at the place that owns it, and only that place returns results.
+
+    Args:
+        rows: the stream.
+        migrations: moves of shards.
+        windows: windows to compute.
+        shards: number of shards.
+        places: number of places.
+        form: split or combined.
+
+    Raises:
+        TopologyError: if a migration does not fit the stream, the form or an earlier migration.
 
     >>> rows = Rows(*(np.array(column) for column in ([0, 1, 6, 7], [3, 3, 3, 3], [10, 20, 30, 40])))
     >>> move = Migration(Strategy.INSTANT, shard=1, target=0, at=1)
@@ -109,7 +137,9 @@ def run(
     events: list[tuple[int, int, Migration]] = []
     for m in migrations:
         if not (0 <= m.shard < shards and 0 <= m.target < places and 0 <= m.at <= len(rows.keys)):
-            raise TopologyError(f"{m}: there are {shards} shards, {places} places and {len(rows.keys)} rows")
+            raise TopologyError(
+                f"{m} is out of range: there are {shards} shards, {places} places and {len(rows.keys)} rows"
+            )
         events.append((m.at, 1, m))
         if m.strategy is Strategy.DISRUPTIVE and m.until > m.at:
             events.append((m.until, 0, m))
@@ -128,6 +158,8 @@ def run(
 
 @dataclass
 class _Machine:
+    """The places, and what they hold while the stream passes."""
+
     rows: Rows
     windows: list[Window]
     shards: int
@@ -142,39 +174,41 @@ class _Machine:
 
     def __post_init__(self) -> None:
         self.units = self.windows if self.form is Form.COMBINED else [pane_of(self.windows)]
-        # For every shard, from which window start on which place owns it; the last that applies counts.
+        # By shard: pairs of a window start and the place that owns windows from it on. The last matching pair counts.
         self.owners = [[(_EVER, shard % self.places)] for shard in range(self.shards)]
 
     def take(self, chosen: Ints) -> None:
-        """Rows come: those of shards on their way wait, the others are processed."""
+        """Take rows: those of shards that are being moved wait, the others are processed."""
         if not len(chosen):
             return
         self.newest = max(self.newest, int(self.rows.times[chosen].max()))
-        on_the_way = np.isin(self.rows.keys[chosen] % self.shards, list(self.waiting))
+        held_back = np.isin(self.rows.keys[chosen] % self.shards, list(self.waiting))
         for shard, waiting in self.waiting.items():
-            mine = chosen[self.rows.keys[chosen] % self.shards == shard]
-            waiting.append(mine)
-            self.waited += len(mine)
-        self._process(chosen[~on_the_way])
+            of_shard = chosen[self.rows.keys[chosen] % self.shards == shard]
+            waiting.append(of_shard)
+            self.waited += len(of_shard)
+        self._process(chosen[~held_back])
 
     def begin(self, m: Migration) -> None:
-        """The partitioner changes, or the shard stops."""
+        """Begin a migration: the owners change at once, or rows of the shard begin to wait."""
         if m.shard in self.waiting:
-            raise TopologyError(f"shard {m.shard} is still on its way: let its migration end before the next")
+            raise TopologyError(f"shard {m.shard} is still being moved: let its migration end before the next begins")
         if m.strategy is Strategy.DISRUPTIVE:
             self.waiting[m.shard] = []
         elif m.strategy is Strategy.SMOOTH:
-            # Windows that begin after everything seen so far have no state yet.
+            # Windows that begin after the newest row have no state yet.
             boundary = self.newest + 1 if self.newest > _EVER else _EVER
             earlier = [o for o in self.owners[m.shard] if o[0] < boundary]
             self.owners[m.shard] = [*earlier, (boundary, m.target)]
         elif self.form is Form.COMBINED:
-            raise TopologyError("instant migration leaves partials behind, which only a split component merges")
+            raise TopologyError(
+                "instant migration leaves partials behind, which only a split component merges: use form=Form.SPLIT"
+            )
         else:
             self.owners[m.shard] = [(_EVER, m.target)]
 
     def end(self, m: Migration) -> None:
-        """The state has arrived: it belongs to the new place, and what waited is processed there."""
+        """End a disruptive migration: its state is at the new place, where the waiting rows are processed."""
         held = _joined(self.kept)
         old = {place for _, place in self.owners[m.shard]} - {m.target}
         moving = (held.by[:, _SHARD] == m.shard) & np.isin(held.by[:, _PLACE], list(old))
@@ -185,7 +219,7 @@ class _Machine:
         self._process(np.concatenate([np.empty(0, np.int64), *self.waiting.pop(m.shard)]))
 
     def outcome(self) -> MigrationOutcome:
-        """Everything closes: windows out of panes, or the state of windows where it belongs."""
+        """Close all windows and return their results: merged from panes, or the state at the places that own it."""
         held = _joined(self.kept).grouped(range(5))
         apart = len(held.by) - len(held.grouped((_SHARD, _WINDOW, _START, _KEY)).by)
         if self.form is Form.COMBINED:
@@ -197,6 +231,7 @@ class _Machine:
         return MigrationOutcome(results, apart, self.waited, self.duplicated, self.moved)
 
     def _process(self, chosen: Ints) -> None:
+        """Add rows, given by their positions, to the partial results at the places that own them."""
         places_of_rows: list[tuple[Ints, Ints]] = []
         for number, unit in enumerate(self.units):
             row, start = _instances(self.rows.times[chosen], unit)
@@ -211,6 +246,7 @@ class _Machine:
         self.duplicated += len(np.unique(row * self.places + place)) - len(np.unique(row))
 
     def _owner(self, shard: Ints, start: Ints) -> Ints:
+        """Return the places that own windows, given by shard and start."""
         place = np.array([owners[0][1] for owners in self.owners])[shard]
         for number, owners in enumerate(self.owners):
             for boundary, later in owners[1:]:
@@ -219,13 +255,14 @@ class _Machine:
 
 
 def _joined(parts: Iterable[Partials]) -> Partials:
+    """Return all partial results in one value."""
     none = Partials(np.empty((0, 5), np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
     each = [none, *parts]
     return Partials(*(np.concatenate([getattr(p, n) for p in each]) for n in ("by", "counts", "totals")))
 
 
 def _instances(times: Ints, window: Window) -> tuple[Ints, Ints]:
-    """Which instances of a window contain each time: positions of times, and starts."""
+    """Return the instances of a window that contain each time, as positions in ``times`` and starts."""
     latest = times - (times - window.offset) % window.slide
     most = -(-window.size // window.slide)
     starts = latest[:, None] - window.slide * np.arange(most)
@@ -234,6 +271,7 @@ def _instances(times: Ints, window: Window) -> tuple[Ints, Ints]:
 
 
 def _of_windows(panes: Partials, windows: Sequence[Window]) -> Partials:
+    """Return the partial results of windows, from those of panes."""
     parts = []
     for number, window in enumerate(windows):
         row, start = _instances(panes.by[:, _START], window)

@@ -1,10 +1,11 @@
-"""What StreamSwitch's figures run on: engines, workloads and policies by their names in the paper.
+"""What StreamSwitch's figures run on: engines, workloads, and policies by their names in the figures.
 
-- ``named_policies``: Switch, DRS and Static by name, as published and as ours, and what is kept of a run.
-- ``engines``: Samza and Flink, by how they carry out a treatment.
-- ``trading_day``: the exchange's day of orders on one operator (section 6.1).
-- ``bursts``: stocks that have bursts of their own.
-- ``clips``: a day looked at line by line, and clips of single treatments (section 6.2).
-- ``waves``: NEXMark's queries at a rate that is a sine (sections 6.3 to 6.5).
-- ``word_count``: two operators and a bound for both (section 6.6).
+- ``named_policies``: Switch, DRS and Static as published and in our versions, and the result of a run.
+- ``ranking``: comparison of policies by success and number of slots (figures 5 and 17).
+- ``engines``: Samza and Flink, which differ in how they carry out a treatment.
+- ``trading_day``: a trading day of orders on one operator (section 6.1).
+- ``bursts``: the same day with bursts of single stocks.
+- ``clips``: slots and latencies over the day, and clips of single treatments (section 6.2).
+- ``waves``: NEXMark queries whose rate is a sine wave (sections 6.3 to 6.5).
+- ``word_count``: two operators with an end-to-end bound (section 6.6).
 """

@@ -1,4 +1,4 @@
-"""What a run of the trading day is looked at through: a line for every few seconds, and clips of single treatments."""
+"""A run of the trading day in detail: slots and latencies every few seconds, and clips of single treatments."""
 
 from __future__ import annotations
 
@@ -9,35 +9,50 @@ import numpy as np
 import numpy.typing as npt
 
 from papers.streamswitch.testbed.engines import Samza
-from papers.streamswitch.testbed.trading_day import NAME, SPEED, WHOLE, Day, Traded, engine, simulated, weighed
+from papers.streamswitch.testbed.trading_day import (
+    NAME,
+    SPEED,
+    WHOLE,
+    Day,
+    DayResult,
+    engine,
+    simulate,
+    weighted_outcome,
+)
 from rheostat.arrays import Floats
 from rheostat.elastic.model.plan import Action, OperatorPlan
 from rheostat.simulate.continuous.engine import Interval
 from rheostat.simulate.trace import quantile
 
-LINE = 5.0
-"""Seconds of a line."""
+PERIOD = 5.0
+"""Seconds over which slots and latencies are averaged."""
 
 BEFORE, AFTER = 10.0, 20.0
-"""Seconds of a clip."""
+"""Seconds that a clip shows before and after the decision."""
 
 FROM = 56.0
-"""Minute of the day from which treatments are shown: the paper shows minutes 56 to 60."""
+"""First minute of the day whose treatments are shown. The paper shows minutes 56 to 60."""
 
 LEAST = 3
-"""Shards that a treatment moves if it is shown, as in the paper's examples."""
+"""Least number of shards that a treatment must move to be shown, as in the paper's examples."""
 
-_BIN = 5  # intervals that a line of a clip sums
+_BIN = 5  # intervals that are summed for one point of a clip
 
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """The seconds around one treatment; time 0 is when it was decided.
+    """The seconds around one treatment.
 
     Attributes:
-        minute: of the run; ``moved``, shards that changed their slot from ``source`` to ``target``.
-        arrivals: rows per second that arrived at source and target, in columns.
-        latency: mean seconds of the rows that source, target, and the shards that moved had completed, in columns.
+        action: kind of treatment, "scale in", "balance" or "scale out".
+        minute: when it was decided, in minutes of the day.
+        source: slot that gave shards.
+        target: slot that received them.
+        moved: number of shards that moved.
+        time: end of each point, in seconds after the decision.
+        arrivals: rows per second by point (row), of source and target (columns).
+        latency: mean latency in seconds of completed rows by point (row), of source, target and the shards that moved
+            (columns); NaN if no row was completed.
     """
 
     action: str
@@ -51,38 +66,42 @@ class Clip:
 
     @property
     def load(self) -> float:
-        """Of the source in the second before: arrivals over its speed."""
+        """Arrivals at the source over its speed, in the second before the decision."""
         before = (self.time > -1.0) & (self.time <= 0.0)
         return float(self.arrivals[before, 0].mean() / SPEED)
 
     @property
     def before(self) -> float:
-        """Mean latency of the shards that move in the second before; 0 if none of their rows was done in it."""
+        """Mean latency of the shards that move, in the second before the decision; 0 if no row was completed."""
         latest = self.latency[(self.time > -1.0) & (self.time <= 0.0), 2]
         return float(np.nanmean(latest)) if np.isfinite(latest).any() else 0.0
 
     @property
     def highest(self) -> float:
-        """Longest mean latency of the shards that moved, after the decision."""
+        """Highest mean latency of the shards that moved, after the decision."""
         return float(np.nanmax(self.latency[self.time > 0, 2], initial=0.0))
 
     def back(self, bound: float = 1.0) -> float:
-        """Seconds until the latency of the shards that moved is within the bound for good; 0 if it always is."""
+        """Return the seconds after which the moved shards stay within the bound; 0 if they never exceed it."""
         late = self.time[(self.time > 0) & (self.latency[:, 2] > bound)]
         return float(late.max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
-class Watched:
-    """A run that was watched.
+class WatchedDay:
+    """A run of the day in detail.
 
     Attributes:
-        traded: what is kept of any run.
-        time: when every line ends; slots, and mean and 99th percentile of latency, in it.
-        balanced: when shards were balanced, and how many slots there were.
+        result: the result that every run of the day has.
+        time: end of each period, in seconds of the day.
+        slots: mean number of slots, by period.
+        mean: mean latency in seconds, by period; NaN if no row was completed.
+        p99: 99th percentile of latency in seconds, by period.
+        balanced: one row per treatment that balanced load: its time in seconds, and the number of slots.
+        clips: the first treatment of each kind that moved enough shards.
     """
 
-    traded: Traded
+    result: DayResult
     time: Floats
     slots: Floats
     mean: Floats
@@ -91,8 +110,8 @@ class Watched:
     clips: tuple[Clip, ...]
 
 
-class Lines:
-    """Latencies of every line, from the counts by bin."""
+class Percentiles:
+    """Collects the 99th percentile of latency of every period."""
 
     def __init__(self, intervals: int) -> None:
         self._intervals, self._count = intervals, 0
@@ -100,7 +119,7 @@ class Lines:
         self.p99: list[float] = []
 
     def look(self, seen: Interval) -> None:
-        """One interval more."""
+        """Add one interval."""
         self._bins = seen.bins[0].copy() if self._bins is None else self._bins + seen.bins[0]
         self._count += 1
         if self._count % self._intervals == 0:
@@ -109,7 +128,7 @@ class Lines:
 
 
 class Clips:
-    """Keeps the last seconds, and makes a clip of the first treatment of every kind after some minute."""
+    """Keeps the last seconds of a run and makes a clip of the first large enough treatment of each kind."""
 
     def __init__(self, running: Samza, begin: float) -> None:
         self._engine, self._begin = running, begin
@@ -123,7 +142,7 @@ class Clips:
         self.found: dict[str, Clip] = {}
 
     def look(self, seen: Interval) -> None:
-        """One interval more; treatments are seen when they begin, right after the interval before."""
+        """Add one interval. A treatment that begins is visible in the first interval after the decision."""
         now, observed, previous = self._engine.plan.operators[NAME], seen.observation.operators[NAME], self._plan
         began = self._engine.time - self._engine.timing.interval
         self._epoch += 1
@@ -157,7 +176,7 @@ class Clips:
 
 
 def kind(old: OperatorPlan, new: OperatorPlan) -> str:
-    """What a treatment was.
+    """Return which kind of treatment leads from the old plan to the new one.
 
     >>> kind(OperatorPlan.even(4, 2), OperatorPlan.even(4, 1))
     'scale in'
@@ -167,13 +186,13 @@ def kind(old: OperatorPlan, new: OperatorPlan) -> str:
     return (Action.SCALE_OUT if new.slots > old.slots else Action.SCALE_IN).value
 
 
-def watched(day: Day) -> Watched:
-    """A run of the day with everything that its figures show."""
+def watch_day(day: Day) -> WatchedDay:
+    """Run the day and return it in detail."""
     running = engine(day)
-    every = max(1, round(LINE / running.timing.interval))
+    every = max(1, round(PERIOD / running.timing.interval))
     begin = FROM * 60 if day.part == WHOLE else day.part.strata[0][0]
-    lines, clips = Lines(every), Clips(running, begin)
-    trace, rates = simulated(day, lines.look, clips.look, running=running)
+    percentiles, clips = Percentiles(every), Clips(running, begin)
+    trace, rates = simulate(day, percentiles.look, clips.look, running=running)
     count = len(trace.time) // every
     parts = slice(0, count * every)
     rows = trace.throughput[parts].reshape(count, every)
@@ -181,18 +200,19 @@ def watched(day: Day) -> Watched:
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = waited.sum(axis=1) / rows.sum(axis=1)
     balanced = [(d.time, d.slots[1]) for d in trace.decisions if d.action == Action.BALANCE.value]
-    return Watched(
-        Traded(weighed(day, trace, rates), rates),
+    return WatchedDay(
+        DayResult(weighted_outcome(day, trace, rates), rates),
         trace.time[parts].reshape(count, every)[:, -1],
         trace.slots[NAME][parts].reshape(count, every).mean(axis=1),
         mean,
-        np.array(lines.p99[:count]),
+        np.array(percentiles.p99[:count]),
         np.array(balanced, dtype=np.float64).reshape(-1, 2),
         tuple(clips.found.values()),
     )
 
 
 def _summed(values: Floats) -> Floats:
+    """Sum ``_BIN`` values at a time; leave out the rest."""
     whole = len(values) // _BIN * _BIN
     sums: Floats = values[:whole].reshape(-1, _BIN).sum(axis=1)
     return sums

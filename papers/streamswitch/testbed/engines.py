@@ -1,9 +1,8 @@
 """The two engines that StreamSwitch was built into, by how they carry out a treatment (StreamSwitch section 5).
 
-On Samza rows wait in a log that both slots read, so a treatment begins at once. On Flink the *switchpoint* is a barrier
-that queues behind the rows on their way to the two slots, and nothing changes hands before both have seen it. How many
-rows can be on their way is limited by the engine's buffers; those beyond wait in front of the source, behind the
-barrier.
+On Samza, rows wait in a log that both slots read, so a treatment begins at once. On Flink, the *switchpoint* is a
+barrier that queues behind the rows in flight to the two slots, and shards move only when both slots have received it.
+The engine's buffers limit the number of rows in flight; further rows wait in front of the source, behind the barrier.
 """
 
 from __future__ import annotations
@@ -21,11 +20,10 @@ from rheostat.simulate.continuous.shard_moves import Waiting
 
 @dataclass
 class Samza(Continuous):
-    """A continuous engine that reports useful time together with the rows that it was spent on.
+    """A continuous engine that reports the useful time of a row in the interval in which the row is completed.
 
-    Time spent on a row that is not done when the interval ends belongs to the interval in which it will be. Otherwise a
-    slot that is stopped in the middle of a row reports one row for next to no time, and looks far too fast. All rows of
-    an operator have to cost the same.
+    Otherwise, a slot that is stopped in the middle of a row would later report one row for next to no time and look far
+    too fast. All rows of an operator must cost the same.
 
     >>> from rheostat.simulate.job import Cluster, Job, Operator
     >>> from rheostat.workloads.arrivals import Constant
@@ -44,10 +42,10 @@ class Samza(Continuous):
 
 @dataclass
 class Flink(Samza):
-    """An engine whose treatments begin when a barrier has come through the queues of both slots.
+    """An engine whose treatments begin when a barrier has passed the queues of both slots.
 
     Attributes:
-        in_flight: rows that can be on their way to a slot.
+        in_flight: highest number of rows in flight to a slot.
 
     >>> from rheostat.simulate.job import Cluster, Job, Operator
     >>> from rheostat.workloads.arrivals import Constant
@@ -64,7 +62,7 @@ class Flink(Samza):
     _delays: dict[str, float] = field(default_factory=dict)
 
     def apply(self, plan: Plan) -> None:
-        """Send a barrier; operators that are in the middle of a change finish that first."""
+        """Send a barrier for every operator whose plan changes; skip operators that are still changing."""
         for name, wanted in plan.operators.items():
             old = self.plan.operators[name]
             if self.busy(name) or wanted.same(old):
@@ -80,7 +78,7 @@ class Flink(Samza):
             self.switches[-1] += self._delays.pop(name, 0.0)
 
     def _behind(self, name: str, old: OperatorPlan, wanted: OperatorPlan) -> float:
-        """Seconds until a barrier has passed the rows on their way to the slots that give and take."""
+        """Return the seconds until a barrier has passed the rows in flight to all slots that give or receive shards."""
         if self.pause is not Pause.PAIR:
             return 0.0
         moved = np.flatnonzero(old.routing != wanted.routing)

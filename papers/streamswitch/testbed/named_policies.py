@@ -1,4 +1,4 @@
-"""What StreamSwitch's figures have in common: the policies by their names, and what is kept of a run."""
+"""Policies by their names in StreamSwitch's figures, costs of the two engines, and the result of a run."""
 
 from __future__ import annotations
 
@@ -16,32 +16,34 @@ from rheostat.elastic.streamswitch.diagnosis import Limits, Rules
 from rheostat.simulate.trace import Trace
 
 BUFFERS = 10 * 32_768
-"""Bytes on their way to a slot on Flink: 2 buffers of a channel's own and 8 shared ones, which is Flink's default."""
+"""Bytes in flight to a slot on Flink: 2 buffers of the channel and 8 shared ones, which is Flink's default."""
 
 UNBOUNDED = 1_000_000_000
-"""Rows that may wait for a slot: they wait in a log, and nobody is stopped (StreamSwitch section 5.1)."""
+"""Rows that may wait for a slot. They wait in a log, so senders are never blocked (StreamSwitch section 5.1)."""
 
 SAMZA, FLINK = 0.4, 0.35
-"""Seconds that two slots stand still besides the transfer of state: hundreds of milliseconds by section 3.1. The values
-are ours. Flink is the faster one by section 6.7; with its barrier, a treatment of the calmest workload of section 6.5
-takes the 0.5 s that the paper prints."""
+"""Seconds that a treatment stops two slots for, without the transfer of state.
+
+The paper says hundreds of milliseconds (section 3.1), and less on Flink than on Samza (section 6.7). The values are
+ours. With Flink's, a treatment under the calmest workload of section 6.5 takes 0.5 s including the barrier, as in the
+paper."""
 
 REST = 1.0
-"""Seconds between two treatments of an operator: until rows that waited for the last one are out of the window.
+"""Seconds of rest after a treatment in our versions, until rows that waited for it have left the window.
 
-The paper prints no rest. The system that was published with it leaves the two slots of a treatment alone afterwards,
-for five seconds and more (its ``migration_interval``), so the system that was measured did rest."""
+The paper prints no rest. The code that was published with it leaves the two slots of a treatment alone for five seconds
+or more (its ``migration_interval``), so the measured system may have rested."""
 
 KINDS = (Action.SCALE_IN, Action.BALANCE, Action.SCALE_OUT)
 
 SWITCH, DRS, DRS_LB, STATIC = "Switch", "DRS", "DRS-LB", "Static"
-"""As they were published, which is what the paper's claims are judged on."""
+"""The policies as published, on which the paper's claims are judged."""
 
 RESTED_DRS, RESTED_DRS_LB = "rested DRS", "rested DRS-LB"
-"""As published, but with our rest and our choice of shards: what our version is compared with."""
+"""The published policies with our rest and our choice of shards, for comparison with our version."""
 
 SWITCH_PLUS, DRS_PLUS, DRS_LB_PLUS = "Switch+", "DRS+", "DRS-LB+"
-"""As they are in this package."""
+"""Our versions: the policies as ``rheostat`` has them by default."""
 
 PUBLISHED = {SWITCH: StreamSwitch, DRS: Drs, DRS_LB: DrsLb}
 RESTED = {RESTED_DRS: Drs, RESTED_DRS_LB: DrsLb}
@@ -50,14 +52,15 @@ OURS = {SWITCH_PLUS: StreamSwitch, DRS_PLUS: Drs, DRS_LB_PLUS: DrsLb}
 
 @dataclass(frozen=True, eq=False)
 class SwitchOutcome:
-    """What is kept of one run.
+    """The result of one run.
 
     Attributes:
-        name: of the policy, with its safety margin or its number of slots.
-        slots: in use on average.
-        success: share of the windows within the bound, by shard.
-        treatments: how many of each kind; ``switch``, seconds of one on average.
-        switching: share of the slots' time that goes into them.
+        name: name of the policy, with its safety margin or its number of slots in brackets.
+        slots: mean number of slots in use.
+        success: share of windows within the bound, by shard.
+        treatments: number of treatments by kind.
+        switch: mean seconds of a treatment; 0 if there was none.
+        switching: share of the slots' time that is spent on treatments.
     """
 
     name: str
@@ -69,7 +72,15 @@ class SwitchOutcome:
 
     @classmethod
     def of(cls, name: str, trace: Trace, success: Floats, slots: float, warm_up: float = 0.0) -> SwitchOutcome:
-        """From the trace of a job with one operator; treatments during the warm-up do not count."""
+        """Return the result of a run from its trace; the job must have one operator.
+
+        Args:
+            name: as in the attributes.
+            trace: the trace of the run.
+            success: as in the attributes.
+            slots: as in the attributes.
+            warm_up: seconds at the beginning whose treatments do not count.
+        """
         kept = [(d, s) for d, s in zip(trace.decisions, trace.switches, strict=False) if d.time > warm_up]
         seconds = 2 * sum(s for _, s in kept)
         return cls(
@@ -83,32 +94,32 @@ class SwitchOutcome:
 
     @property
     def rate(self) -> float:
-        """The success rate: the mean over shards."""
+        """Success: the mean over shards."""
         return float(self.success.mean())
 
     @property
     def events(self) -> int:
-        """All treatments."""
+        """Number of treatments of all kinds."""
         return sum(self.treatments.values())
 
 
 def words(found: SwitchOutcome) -> str:
-    """A run in words."""
-    return f"{found.name} {found.rate:.2%} with {found.slots:.2f}"
+    """Describe a run: its policy, success and number of slots."""
+    return f"{found.name} {found.rate:.2%} with {found.slots:.2f} slots"
 
 
 def policy(
     kind: str, margin: float, bound: float = 1.0, window: float = 1.0, rest: float | None = None, **limits: Any
 ) -> StreamSwitch | Static:
-    """A policy by its name in the figures.
+    """Return a policy by its name in the figures.
 
     Args:
         kind: one of the names above.
         margin: safety margin epsilon.
         bound: latency bound L in seconds.
-        window: seconds over which it holds: T.
-        rest: seconds between two treatments; None for those that the policy has, none as published.
-        limits: other limits of the policy.
+        window: length T of a window in seconds.
+        rest: seconds of rest after a treatment; None for the default: 0 as published, ``REST`` otherwise.
+        limits: other fields of ``Limits``.
 
     >>> policy("DRS", 0.4).limits.margin, policy("DRS", 0.4).waits.rest, policy("DRS+", 0.4).waits.rest
     (0.4, 0.0, 1.0)
@@ -116,7 +127,7 @@ def policy(
     if kind == STATIC:
         return Static()
     asked = Limits(bound=bound, margin=margin, **limits)
-    # A treatment that waits for its barrier is not given up.
+    # The limit is long, so that a treatment which waits for its barrier is not given up.
     if kind in PUBLISHED:
         still = 0.0 if rest is None else rest
         return replace(PUBLISHED[kind].published(asked, window), waits=Waits(limit=600.0, rest=still, calm=still))

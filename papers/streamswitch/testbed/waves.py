@@ -1,11 +1,12 @@
-"""Queries of NEXMark at a rate that is a sine, on Flink: the setting of StreamSwitch's sections 6.3 to 6.5.
+"""NEXMark queries on Flink whose rate is a sine wave: the setting of StreamSwitch's sections 6.3 to 6.5.
 
-Rates and speeds are a tenth of the paper's. The paper does not say by what the rows are partitioned. The sources that
-were published with the system give every row its running number as key and switch NEXMark's hot keys off, so rows
-spread evenly over the shards; so they do here. They arrive at random, and every row of a query costs the same: what a
-query computes is not simulated, so without hot keys queries differ by their rates and speeds alone. The generator's own
-hot auctions are there to be tried: then every tenth row is kept of the full stream, so that they follow each other as
-fast as they would, with as much work for each.
+Rates and speeds are a tenth of the paper's. The paper does not say how rows are partitioned. The sources that were
+published with the system use a running number as key and switch NEXMark's hot keys off, so rows spread evenly over the
+shards, as they do here. Rows arrive at random (Poisson) and all cost the same: what a query computes is not simulated,
+so without hot keys queries differ only by rate and speed.
+
+With ``hot=True``, rows are keyed by NEXMark's hot auctions or sellers. The stream is then generated at its full rate
+and every tenth row is kept, so that one hot key follows another as fast as in the full stream.
 """
 
 from __future__ import annotations
@@ -36,27 +37,27 @@ BASE = 30_000.0
 SHARDS, NODES, CORES = 64, 4, 16
 MARGIN = 0.2
 STATE = 100_000.0
-"""Bytes of a shard's state. Ours; a tenth of it would change little, for it goes over the network in a millisecond."""
+"""Bytes of a shard's state. Ours; a tenth would change little, since the transfer takes only a millisecond."""
 
 NAME = "query"
 KINDS = ("scale in", "balance", "scale out")
 
 IN_FLIGHT = round(THINNED * BUFFERS / BID_BYTES)
-"""Rows that can be on their way to a slot."""
+"""Highest number of rows in flight to a slot."""
 
-COST = f"cost of a treatment ({FLINK:g} s, for the 0.5 s of the calmest waves)"
-"""What was chosen after seeing results, for every claim about waves."""
+COST = f"{FLINK:g} s for a treatment, set for the paper's 0.5 s under the calmest waves"
+"""Our choice after seeing results, in every claim about waves."""
 
 SHORT_STOPS = (
-    f"no more than {IN_FLIGHT} rows are on their way to a slot here, so a barrier waits for a third of a second at "
-    "most and treatments do not become as long as the paper's"
+    f"at most {IN_FLIGHT} rows are in flight to a slot here, so a barrier waits for at most a third of a second and "
+    "treatments do not become as long as the paper's"
 )
-"""Why the simulator cannot show what follows from long treatments."""
+"""Why the simulator cannot show the effects of long treatments."""
 
 
 @dataclass(frozen=True, eq=False)
 class Thinned(Nexmark):
-    """A share of the rows, ``scale``, of a stream that is drawn at its full rate.
+    """A stream that is generated at its full rate, of whose rows only the share ``scale`` is kept.
 
     >>> full, tenth = Nexmark("q5"), Thinned("q5", scale=0.1)
     >>> [len(w.between(0.0, 1.0)) // 1000 for w in (full, tenth)]
@@ -75,21 +76,21 @@ class Wave:
     """One run of a query.
 
     Attributes:
-        query: decides which keys are hot.
-        speed: rows per second of a slot.
-        amplitude: of the rate around 30 thousand rows a second.
-        period: of the rate, in seconds.
-        seconds: how long it lasts after the warm-up.
-        warm_up: seconds that do not count.
-        alert: seconds of the latency threshold l.
-        interval: seconds between two examinations: delta.
+        query: the query; it decides which keys are hot if ``hot`` is True.
+        speed: rows per second that a slot processes, before scaling down.
+        amplitude: amplitude of the rate around 30 thousand rows/s, before scaling down.
+        period: period of the rate, in seconds.
+        seconds: length of the run after the warm-up.
+        warm_up: seconds at the beginning that do not count.
+        alert: latency threshold l in seconds.
+        interval: seconds delta between two examinations.
         delay: seconds added to every treatment.
-        factor: how fast slots of the other type are.
-        share: of new slots that are of the other type.
-        hot: True if rows are keyed by auction, or by seller, and some keys are hot.
-        kind: of policy, by its name in the figures.
-        slots: how many there are in the beginning; 0 for as many as the mean rate needs.
-        seed: everything random follows from it.
+        factor: speed of slots of the other type, relative to ``speed``.
+        share: probability that a new slot is of the other type.
+        hot: True if rows are keyed by auction or seller, and some keys are hot.
+        kind: policy, by its name in the figures.
+        slots: number of slots at the beginning; 0 for as many as the mean rate needs.
+        seed: seed of all random numbers.
     """
 
     query: Query
@@ -110,11 +111,11 @@ class Wave:
 
     @property
     def name(self) -> str:
-        """Of the policy."""
+        """Name of the run in the figures."""
         return f"{STATIC}({self.slots})" if self.kind == STATIC else f"{self.kind}({MARGIN:g})"
 
     def load(self) -> Workload:
-        """The rows, a tenth of the paper's."""
+        """Return the rows that arrive, a tenth of the paper's."""
         shape = BASE, self.amplitude, self.period, SHARDS
         if self.hot:
             return Thinned(self.query, *shape, scale=THINNED, seed=self.seed)
@@ -122,12 +123,12 @@ class Wave:
 
 
 @dataclass(frozen=True, eq=False)
-class Ridden:
-    """What is kept of a run.
+class WaveResult:
+    """The result of a run.
 
     Attributes:
-        outcome: as of any run.
-        mixed: share of the slots' time that slots of the other type had.
+        outcome: the result that all runs have.
+        mixed: share of slots of the other type among the slots in use, over time.
     """
 
     outcome: SwitchOutcome
@@ -135,46 +136,46 @@ class Ridden:
 
 
 class Types:
-    """Which slots are of the other type: drawn anew whenever one is begun."""
+    """The types of the slots: every new slot gets a random type."""
 
     def __init__(self, engine: Flink, wave: Wave) -> None:
         self._engine, self._wave = engine, wave
         self._rng = np.random.default_rng([wave.seed, 12])
         self._other = self._rng.random(engine.room) < wave.share
-        self._used = self._now()
+        self._used = self._in_use()
         self._seconds = np.zeros(2)
-        self._tell()
+        self._set_speeds()
 
     def look(self, seen: Interval) -> None:
-        """Slots that are gone leave their number to others, of a type of their own."""
+        """Add one interval: slots that were given up get a new random type, for the next slot with their number."""
         if self._wave.share == 0.0:
             return
-        used = self._now()
+        used = self._in_use()
         gone = self._used & ~used
         if gone.any():
             self._other[gone] = self._rng.random(int(gone.sum())) < self._wave.share
-            self._tell()
+            self._set_speeds()
         self._used = used
         if seen.observation.time > self._wave.warm_up:
             self._seconds += np.count_nonzero(used & self._other), np.count_nonzero(used)
 
     @property
     def mixed(self) -> float:
-        """Share of the other type in the slots used, over time."""
+        """Share of slots of the other type among the slots in use, over time."""
         return float(self._seconds[0] / max(self._seconds[1], 1.0))
 
-    def _tell(self) -> None:
+    def _set_speeds(self) -> None:
         self._engine.speeds_of(NAME, np.where(self._other, self._wave.factor, 1.0))
 
-    def _now(self) -> npt.NDArray[np.bool_]:
+    def _in_use(self) -> npt.NDArray[np.bool_]:
         used = np.zeros(self._engine.room, dtype=bool)
         for plan in (self._engine.observed, self._engine.plan):
             used[plan.operators[NAME].used] = True
         return used
 
 
-def ride(wave: Wave) -> Ridden:
-    """One run."""
+def run_wave(wave: Wave) -> WaveResult:
+    """Run the query and return the result."""
     job = Job((Operator(NAME, SHARDS, 1 / (THINNED * wave.speed), state_bytes=STATE),))
     speed = wave.speed * (1 + wave.share * (wave.factor - 1))
     slots = wave.slots or math.ceil(BASE / ((1 - MARGIN) * speed))
@@ -195,29 +196,29 @@ def ride(wave: Wave) -> Ridden:
     simulation = Simulation(engine, decides, bound=LatencyBound(), warm_up=wave.warm_up)
     trace = simulation.run(wave.warm_up + wave.seconds, types.look)
     used = trace.mean_slots(warm_up=wave.warm_up)
-    return Ridden(SwitchOutcome.of(wave.name, trace, trace.success[NAME], used, wave.warm_up), types.mixed)
+    return WaveResult(SwitchOutcome.of(wave.name, trace, trace.success[NAME], used, wave.warm_up), types.mixed)
 
 
-def mean(found: Sequence[Ridden], value: Callable[[Ridden], float]) -> float:
-    """Over runs that differ in their seed alone."""
+def mean(found: Sequence[WaveResult], value: Callable[[WaveResult], float]) -> float:
+    """Return the mean of a value over runs that differ only in their seed."""
     return float(np.mean([value(each) for each in found]))
 
 
-def rate(found: Ridden) -> float:
-    """Its success rate."""
+def rate(found: WaveResult) -> float:
+    """Return the success of a run."""
     return found.outcome.rate
 
 
-def slots(found: Ridden) -> float:
-    """Its slots on average."""
+def slots(found: WaveResult) -> float:
+    """Return the mean number of slots of a run."""
     return found.outcome.slots
 
 
-def events(found: Ridden) -> float:
-    """Its treatments."""
+def events(found: WaveResult) -> float:
+    """Return the number of treatments of a run."""
     return float(found.outcome.events)
 
 
-def treated(kind: str) -> Callable[[Ridden], float]:
-    """Its treatments of one kind."""
+def treatments_of(kind: str) -> Callable[[WaveResult], float]:
+    """Return a function that gives the number of treatments of one kind."""
     return lambda found: float(found.outcome.treatments[kind])

@@ -1,9 +1,9 @@
 """Word count: Split and Count, and an end-to-end bound over both (StreamSwitch section 6.6).
 
-Sentences and speeds are a tenth of the paper's. The paper says that 10 Split and 20 Count slots are needed at the base
-rate: so a slot serves a tenth, or a twentieth, of it. Two words a sentence are ours; with more of them every word is
-less work, and nothing else changes. Sentences arrive at random; every sentence has as many words, and every word costs
-the same.
+Rates and speeds are a tenth of the paper's. The paper says that 10 Split and 20 Count slots are needed at the base
+rate, so a slot processes a tenth or a twentieth of it. Two words a sentence are ours; with more words, each word would
+be less work and nothing else would change. Sentences arrive at random (Poisson), all have equally many words, and all
+words cost the same.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ SCALE = 0.1
 WORDS = 2.0
 SHARDS, NODES, CORES = 64, 4, 16
 STATE = 100_000.0
-"""Bytes of a shard's counts. Ours."""
+"""Bytes of a shard's state in Count. Ours."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """One run.
+    """One run of word count.
 
     Attributes:
-        bounds: of Split and Count, in seconds.
-        seconds: how long it lasts after the warm-up.
-        warm_up: seconds that do not count.
-        period: seconds of a wave of the rate.
-        kind: of policy, by its name in the figures.
-        seed: everything random follows from it.
+        bounds: latency bounds of Split and Count, in seconds.
+        seconds: length of the run after the warm-up.
+        warm_up: seconds at the beginning that do not count.
+        period: period of the rate, in seconds.
+        kind: policy, by its name in the figures.
+        seed: seed of all random numbers.
     """
 
     bounds: tuple[float, float]
@@ -57,15 +57,15 @@ class Words:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
-    """What is kept of a run.
+class WordCountResult:
+    """The result of a run.
 
     Attributes:
-        bounds: of Split and Count, in seconds.
-        success: of every operator, averaged over shards.
-        path: success of the whole job.
-        slots: of every operator, on average.
-        latencies: mean latency of every operator in each second.
+        bounds: latency bounds of Split and Count, in seconds.
+        success: success by operator, averaged over shards.
+        path: end-to-end success.
+        slots: mean number of slots by operator.
+        latencies: mean latency in seconds of every second, by operator.
     """
 
     bounds: tuple[float, float]
@@ -76,26 +76,26 @@ class Counted:
 
 
 def sentences(words: Words) -> WordCount:
-    """What arrives at Split."""
+    """Return the sentences that arrive at Split."""
     return WordCount(SENTENCES, AMPLITUDE, words.period, SHARDS, WORDS, scale=SCALE, seed=words.seed)
 
 
 def engine(words: Words, pause: Pause) -> Samza:
-    """Split and Count on the paper's four machines."""
+    """Return an engine that runs Split and Count on the paper's four machines."""
     load, rows = sentences(words), SCALE * SENTENCES
     split = Operator(SPLIT, SHARDS, SPLIT_SLOTS / rows, selectivity=WORDS, state_bytes=0.0)
     cost, weights = COUNT_SLOTS / (WORDS * rows), load.count_weights(SHARDS)
     count = Operator(COUNT, SHARDS, cost, state_bytes=STATE, inputs=(SPLIT,), weights=weights)
-    # With the safety margin of 20 %, a quarter more slots than the base rate needs.
+    # With a safety margin of 20%, a quarter more slots than the base rate needs.
     slots = {SPLIT: round(1.25 * SPLIT_SLOTS), COUNT: round(1.25 * COUNT_SLOTS)}
     plan = Plan({name: OperatorPlan.even(SHARDS, n, NODES) for name, n in slots.items()}, NODES)
     costs = Costs(queue=UNBOUNDED, pair_sync=SAMZA)
-    given = Job((split, count)), Cluster(NODES, CORES), load, plan, words.seed, Timing(0.1, 0.1), costs
-    return Samza(*given, pause=pause, room=SHARDS)
+    arguments = Job((split, count)), Cluster(NODES, CORES), load, plan, words.seed, Timing(0.1, 0.1), costs
+    return Samza(*arguments, pause=pause, room=SHARDS)
 
 
-def counted(words: Words) -> Counted:
-    """One run of word count under StreamSwitch."""
+def run_word_count(words: Words) -> WordCountResult:
+    """Run word count under StreamSwitch and return the result."""
     bounds = dict(zip((SPLIT, COUNT), words.bounds, strict=True))
     decides = policy(words.kind, MARGIN, window=WINDOW)
     assert isinstance(decides, StreamSwitch)
@@ -113,7 +113,7 @@ def counted(words: Words) -> Counted:
         warm_up=words.warm_up,
     )
     trace = simulation.run(words.warm_up + words.seconds, look)
-    return Counted(
+    return WordCountResult(
         words.bounds,
         {name: trace.mean_success(name) for name in bounds},
         trace.end_to_end,
@@ -123,6 +123,7 @@ def counted(words: Words) -> Counted:
 
 
 def _by_second(sums: Sequence[tuple[float, float]]) -> Floats:
+    """Return mean latencies by second from (summed latency, rows) by tenth of a second."""
     values = np.array(sums)[: len(sums) // 10 * 10].reshape(-1, 10, 2).sum(axis=1)
-    found: Floats = values[:, 0] / np.maximum(values[:, 1], 1.0)
-    return found
+    means: Floats = values[:, 0] / np.maximum(values[:, 1], 1.0)
+    return means
