@@ -53,5 +53,6 @@ def reproduce(run: Run) -> list[Claim]:
             f"smooth: 0 s, complete after at most {smooth[0].completion:.0f} s; disruptive: {moved[0].pause:.2f} s to "
             f"{moved[-1].pause:.1f} s",
             all(c.pause == 0 for c in smooth) and moved[-1].pause > 10 * moved[0].pause,
+            "Calculated with the cost model, in which smooth migration moves no state.",
         ),
     ]
