@@ -83,7 +83,7 @@ def test_the_lower_the_bound_the_more_cores() -> None:
     assert slots[0] < slots[-1]
 
 
-def test_slots_that_are_uneven_are_levelled_without_another_core() -> None:
+def test_uneven_slots_are_balanced_without_another_core() -> None:
     """One executor with two slots: three of its four shards, and most of its rows, are in the first."""
     policy = Elasticutor(bound=1.0)
     who = Subspaces(np.zeros(4, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.int64))
@@ -250,7 +250,7 @@ def test_every_round_is_held_in_the_simulator() -> None:
     for _ in range(300):
         history = policy.learn(history, engine.step().observation)
         reasons = policy.decide(history, engine.observed).reasons  # nothing is carried out, so there is always a merger
-        rounds += any("with executor" in reason for reason in reasons)
+        rounds += any("merged into executor" in reason for reason in reasons)
     assert rounds >= 14
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from rheostat.arrays import Ints
 from rheostat.elastic.elasticutor.allocation import Allocation, allocate
 from rheostat.elastic.elasticutor.balance_executors import balance_executors
-from rheostat.elastic.elasticutor.rates import Rates, usual
+from rheostat.elastic.elasticutor.rates import Rates, fill_missing_rates
 from rheostat.elastic.loop.evacuation import evacuate
 from rheostat.elastic.loop.hysteresis import BUSY, stays
 from rheostat.elastic.model.observation import Observation
@@ -99,7 +99,7 @@ class ResourceCentric:
         """What the model says, and how many slots every operator is to have."""
         total = int(history.cores.sum())
         demand = np.array([history.operators[name].demand().sum() for name in plan.operators])
-        service = usual(np.array([history.operators[name].service for name in plan.operators]))
+        service = fill_missing_rates(np.array([history.operators[name].service for name in plan.operators]))
         found = allocate(demand, service, total, self.bound, history.external)
         have = np.array([p.slots for p in plan.operators.values()])
         if stays(found.cores, found.met, have, offered_load(demand, service), total, BUSY, self.steady):

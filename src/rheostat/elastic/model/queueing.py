@@ -22,8 +22,8 @@ _FLUID = 1e8
 _EPOCHS_OF_LATENCY = 1.5
 """Mean latency of a row in epochs: half an epoch until its own epoch begins, and its own epoch."""
 
-_ROUNDING = 1e-9
-"""Share of a slot that is not rounded up to a whole one."""
+ROUNDING = 1e-9
+"""Share of a slot or core that is not rounded up to a whole one."""
 
 
 def offered_load(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Floats:
@@ -264,7 +264,7 @@ def slots_within(work: float, overhead: float, bound: float, imbalance: float = 
     if busy == 0:
         return 1
     # With rho = 0 the overhead alone uses up the bound, and no time is left for rows.
-    return max(1, math.ceil(busy / rho - _ROUNDING)) if rho > 0 and math.isfinite(busy / rho) else None
+    return max(1, math.ceil(busy / rho - ROUNDING)) if rho > 0 and math.isfinite(busy / rho) else None
 
 
 def _erlang_b(k: Floats, a: Floats) -> Floats:
