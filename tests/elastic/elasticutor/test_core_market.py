@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.elasticutor.core_market import settle, sift
+from rheostat.elastic.elasticutor.core_market import choose_homes, sift
 from rheostat.elastic.elasticutor.cores import Cores, fill, migration
 from rheostat.elastic.elasticutor.placement import HORIZON, LOCALITY, place
 from tests.elastic.elasticutor.plain_placement import Assignment, Plain
@@ -109,10 +109,10 @@ def test_a_heap_stays_a_heap(values: list[int], rises: list[int]) -> None:
 
 
 @given(st.lists(st.integers(-5, 9), min_size=1, max_size=9), st.lists(st.integers(0, 5), max_size=20))
-def test_executors_settle_where_most_room_is_left(rooms: list[int], wanted: list[int]) -> None:
+def test_homes_are_where_most_room_is_left(rooms: list[int], wanted: list[int]) -> None:
     nodes = len(rooms)
     heap = np.sort(-np.array(rooms) * nodes + np.arange(nodes))
-    for executor, node in enumerate(settle(heap, nodes, np.array(wanted, dtype=np.int64))):
+    for executor, node in enumerate(choose_homes(heap, nodes, np.array(wanted, dtype=np.int64))):
         assert node == max(range(nodes), key=lambda n: (rooms[n], -n))
         rooms[node] -= max(wanted[executor], 1)
 
