@@ -72,6 +72,17 @@ def test_an_executor_without_subspaces_is_a_slot() -> None:
     assert (owned(fluid.plan)[1].executors == plan.operators["work"].routing).all()
 
 
+def test_a_decision_that_keeps_the_present_cores_says_so() -> None:
+    """The model asks for more than the four cores there are, but not for so many that a factor of 10 is exceeded."""
+    policy = Elasticutor(bound=0.0105, steady=10.0)
+    fluid = world(policy, 10.0)
+    history = policy.learn(policy.begin(fluid.plan), fluid.step())
+    kept = policy.decide(history, fluid.plan).reasons
+    free = replace(policy, steady=1.0).decide(history, fluid.plan).reasons
+    assert any("the present 4 cores are nearly as good and stay" in reason for reason in kept)
+    assert not any("nearly as good" in reason for reason in free)
+
+
 def test_the_lower_the_bound_the_more_cores() -> None:
     slots = []
     for bound in (0.1, 0.02, 0.0105):
