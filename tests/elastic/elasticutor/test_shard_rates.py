@@ -92,6 +92,14 @@ def test_a_counter_that_is_absurd_leaves_its_shard_as_it_was(shard: int, value: 
     assert after.arrival == pytest.approx(RATES)
 
 
+@pytest.mark.parametrize("size", [0, 1, 3, 5])
+def test_an_interval_without_counters_for_every_shard_is_skipped(size: int) -> None:
+    """A single value must not be taken for all shards either."""
+    before = steadily(4)
+    assert before.after(seen(RATES * 5, np.ones(size)), 1.0) is before
+    assert before.after(seen(np.ones(size), RATES * 5), 1.0) is before
+
+
 def test_a_counter_beyond_all_counting_leaves_its_shard_as_it_was() -> None:
     arrived = RATES * 5
     arrived[0] = 1e300

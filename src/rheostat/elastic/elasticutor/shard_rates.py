@@ -74,8 +74,9 @@ class ShardRates:
     ) -> ShardRates:
         """Return the rates after one more interval. A shard whose counters are missing or absurd keeps its rates.
 
-        Rows after a gap are divided by the time since the last usable counters. Counters that go back are ignored for a
-        few intervals; if they stay back, counting continues from there.
+        An interval that does not have counters for every shard is skipped. Rows after a gap are divided by the time
+        since the last usable counters. Counters that go back are ignored for a few intervals; if they stay back,
+        counting continues from there.
 
         Args:
             seen: what the interval measured of the operator.
@@ -92,7 +93,8 @@ class ShardRates:
         >>> rates.arrival.tolist(), rates.backlog.tolist(), rates.service
         ([4.0, 1.0], [3.0, 1.0], 10.0)
         """
-        if not _SHORTEST <= seconds <= _LONGEST or len(seen.arrived) != len(self.arrived):
+        counted = len(seen.arrived) == len(seen.completed) == len(self.arrived)
+        if not counted or not _SHORTEST <= seconds <= _LONGEST:
             return self
         arrived, completed = np.asarray(seen.arrived, dtype=np.float64), np.asarray(seen.completed, dtype=np.float64)
         usable = _countable(arrived, completed, self.arrived, self.completed)
