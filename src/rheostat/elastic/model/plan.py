@@ -70,7 +70,7 @@ class OperatorPlan:
 
     @classmethod
     def even(cls, shards: int, slots: int, nodes: int = 1, first: int = 0) -> OperatorPlan:
-        """Return a plan in which every slot has the same number of neighbouring shards.
+        """Return a plan in which every slot has about the same number of neighbouring shards.
 
         Args:
             shards: the number of shards.
@@ -87,7 +87,7 @@ class OperatorPlan:
 
     @classmethod
     def elastic(cls, shards: int, executors: int, nodes: int, room: int | None = None, first: int = 0) -> OperatorPlan:
-        """Return a plan of elastic executors with one slot and the same number of neighbouring shards each.
+        """Return a plan of elastic executors with one slot and about the same number of neighbouring shards each.
 
         Args:
             shards: the number of shards.
