@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,8 +60,20 @@ def test_policies_for_spark() -> None:
     assert policy_for_spark(None).name == policy_for_spark("static").name == "static"
     mine = Balance(threshold=1.5)
     assert policy_for_spark(mine) is mine
-    with pytest.raises(ConfigurationError, match=r"policy=1.2 is not a policy: pass one, as rh.policies.Balance\(\)"):
+
+
+def test_anything_else_is_refused_before_the_query_starts() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"policy=1.2 is not a policy, it has no name, .*Balance\(\), or one of"
+    ):
         policy_for_spark(1.2)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="is a class: pass a policy such as"):
+        policy_for_spark(Balance)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="policy '' is not known"):
+        policy_for_spark("")
+    incomplete = SimpleNamespace(name="mine", on_spark=True, begin=len, learn=len, decide=len)
+    with pytest.raises(ConfigurationError, match="it has no pause, waits, ahead: pass a policy"):
+        policy_for_spark(incomplete)
 
 
 def test_names_are_listed() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rheostat.elastic.baselines.plain_balance import Balance
 from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Policy
+from rheostat.elastic.routing.requests import Reassign, Rebalance, Request, Rescale
 from rheostat.spark.actuator import compact
 from rheostat.spark.stage.task_reports import PartReport
 from tests.spark.loops import SHARDS, Epochs, report, slots
@@ -61,7 +64,7 @@ def test_a_rebalance_that_was_asked_for_is_told_even_if_nothing_moves() -> None:
     query = Epochs(Static())
     query.inbox.rebalance(1.2, "by area")
     (change,) = query.begin().changes
-    assert (change.moved, change.reason) == (0, "asked for; the plan is so already")
+    assert (change.moved, change.reason) == (0, "asked for; it is already the plan in force")
 
 
 def test_requests_follow_each_other_from_epoch_to_epoch() -> None:
@@ -116,7 +119,7 @@ def test_a_request_comes_before_the_policy() -> None:
     query.inbox.rebalance(2.0, "by area")
     query.end(report({0: 5.0, 1: 5.0, 7: 0.1}), report({0: 5.0, 1: 5.0, 7: 0.1}, "by user @1"))
     theirs, ours = sorted(query.begin().changes, key=lambda c: c.component)
-    assert (theirs.component, theirs.reason) == ("by area", "asked for; the plan is so already")
+    assert (theirs.component, theirs.reason) == ("by area", "asked for; it is already the plan in force")
     assert (ours.component, ours.reason) == ("by user @1", "the busiest slot had 1.98 times the mean")
 
 
@@ -168,6 +171,55 @@ def test_expected_seconds_follow_the_new_routing() -> None:
     }
 
 
+# Any sequence of requests
+
+
+ASKED: st.SearchStrategy[Request] = st.one_of(
+    st.integers(1, SHARDS).map(Rescale),
+    st.sampled_from([1.0, 1.2, 3.0]).map(Rebalance),
+    st.integers(1, SHARDS).flatmap(
+        lambda n: st.permutations([*range(n), *[0] * (SHARDS - n)]).map(lambda r: Reassign(tuple(r)))
+    ),
+)
+EPOCHS = st.lists(
+    st.tuples(st.one_of(st.none(), ASKED), st.lists(st.integers(0, 9), min_size=SHARDS, max_size=SHARDS)),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(EPOCHS, st.sampled_from([Static(), Balance()]))
+def test_every_request_is_carried_out_once_in_the_next_epoch(
+    epochs: list[tuple[Request | None, list[int]]], policy: Policy
+) -> None:
+    query = Epochs(policy)
+    for request, seconds in epochs:
+        before = query.actuator.routing
+        if isinstance(request, Rescale):
+            query.inbox.rescale(request.slots, "by area")
+        elif isinstance(request, Rebalance):
+            query.inbox.rebalance(request.threshold, "by area")
+        elif isinstance(request, Reassign):
+            query.inbox.reassign("by area", request.routing)
+        found = query.begin()
+        after = found.routing["by area"]
+        assert sorted(set(after)) == list(range(max(after) + 1))
+        assert compact(query.actuator.plan.operators["by area"]) == query.actuator.routing["by area"] == after
+        moved = [s for s in range(SHARDS) if before["by area"][s] != after[s]]
+        assert found.moved.get("by area", ()) == tuple(moved)
+        records = [c for c in found.changes if c.component == "by area"]
+        if request is not None:
+            assert [c.kind for c in records] == [type(request).__name__.lower()]
+            assert records[0].moved == len(moved)
+        if isinstance(request, Rescale):
+            assert len(set(after)) == request.slots
+        if isinstance(request, Reassign):
+            assert after == request.routing
+        work = {slot: {s: float(seconds[s]) for s in range(SHARDS) if after[s] == slot} for slot in set(after)}
+        query.end(*(report(shards, slot=slot) for slot, shards in work.items()))
+
+
 # Plans with gaps
 
 
@@ -182,6 +234,17 @@ def test_slot_numbers_with_gaps_become_tasks_without() -> None:
     assert query.observer.newest.operators["by area"].useful.tolist() == [0, 0, 1, 0, 0, 2, 0, 0, 0, 3]
     query.inbox.rescale(2, "by area")
     assert slots(query.begin().routing) == 2
+
+
+def test_a_routing_that_a_user_asks_for_is_taken_as_it_is_although_slot_numbers_have_gaps() -> None:
+    query = Epochs(Static())
+    gaps = OperatorPlan(np.array([2, 2, 2, 2, 5, 5, 9, 9]), np.array([-1, -1, 0, -1, -1, 0, -1, -1, -1, 0]))
+    query.actuator.apply(Plan({**query.actuator.plan.operators, "by area": gaps}, 1))
+    query.begin()
+    query.inbox.reassign("by area", (0, 0, 1, 1, 2, 2, 3, 3))
+    found = query.begin()
+    assert found.routing["by area"] == (0, 0, 1, 1, 2, 2, 3, 3)
+    assert found.moved == {"by area": (2, 3, 4, 5, 6, 7)}
 
 
 def test_compact_leaves_routings_without_gaps_alone() -> None:

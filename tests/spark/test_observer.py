@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rheostat.elastic.baselines.static import Static
+from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.spark.observer import Observer
 from tests.spark.loops import SHARDS, Epochs, report
 
@@ -48,6 +49,14 @@ def test_the_hottest_key_is_that_with_most_work_of_all() -> None:
     assert share == pytest.approx(0.3)
     query.end(report({0: 1.0}))
     assert query.observer.hottest == {}
+
+
+def test_times_count_from_the_start_of_the_query() -> None:
+    """A change decided before the first epoch is not as old as the machine."""
+    observer = Observer(SHARDS, {"by area": ((1, 2.5),)}, began=1e6)
+    plan = Plan({"by area": OperatorPlan.even(SHARDS, 2)}, 1)
+    seen = observer.observe([report({0: 1.0})], {}, plan, epoch=0, time=1e6 + 2.0, seconds=1.5, rows=10)
+    assert (Observer(SHARDS, {}, began=1e6).newest.time, seen.time) == (0.0, 2.0)
 
 
 def test_before_the_first_epoch_there_is_what_the_checkpoint_remembers() -> None:

@@ -1,14 +1,14 @@
 """Decisions about elasticity, as pure functions of values: no Spark, no clock, no files.
 
 ================  ====================================================================================================
-``model``         what all policies share: the plan, the observation, the policy, queueing formulas
-``routing``       keys to shards, shards to slots, and the one balancing rule
-``loop``          the control loop around a policy: observe, learn, decide, request, until it is observed
-``policies``      all policies by name, and where each of them runs
-``baselines``     what the papers compare with, and plain balancing
-``elasticutor``   elastic executors
-``streamswitch``  a latency bound kept at least cost
-``elysium``       operators and nodes scaled independently of each other
-``posg``          stateless rows by what they cost
+``model``         values that all policies share: plan, observation, proposal; queueing formulas
+``routing``       keys to shards, shards to slots, and the balancing rule
+``loop``          the control loop around a policy: observe, learn, decide, request
+``policies``      all policies by name, and the engines that each one runs on
+``baselines``     policies that the papers compare with, and plain balancing
+``elasticutor``   elastic executors: cores follow the load, keys stay
+``streamswitch``  keeps a latency bound with few slots
+``elysium``       scales operators and nodes independently of each other
+``posg``          schedules stateless rows by their cost
 ================  ====================================================================================================
 """

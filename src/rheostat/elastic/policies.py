@@ -1,4 +1,4 @@
-"""All policies by name: where each of them is, and where it runs.
+"""All policies by name: the module that defines each one, and the engines it runs on.
 
 >>> from rheostat.elastic import policies
 >>> policies.POLICIES["balance"].on_spark, policies.POLICIES["streamswitch"].on_spark
@@ -6,7 +6,7 @@
 >>> policies.Balance(threshold=1.1).threshold
 1.1
 
-A policy is loaded when it is first used: many of them need packages of an extra.
+A policy is imported when it is first used, since many of them need packages of an extra.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ _HOMES = {
     "rheostat.elastic.elysium.joint_scaling": "JointScaling",
     "rheostat.elastic.streamswitch.streamswitch": "StreamSwitch",
 }
-"""Policies by the module that defines them; the same as the imports above, which a test checks."""
+"""The policies that every module defines. A test checks that they match the imports above."""
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 
 @dataclass(frozen=True)
 class RegisteredPolicy:
-    """A policy that a name is enough for: everything else about it has a default.
+    """A policy that can be chosen by its name alone, because all its settings have defaults.
 
     Attributes:
-        maker: its class, or a class and one of its constructors, as ``Elasticutor.naive``.
-        decides_by: what it decides by, in words.
-        on_spark: True if it can decide for a running query on Spark; all of them run in the simulator.
+        maker: the class, or a class and one of its constructors, such as ``Elasticutor.naive``.
+        decides_by: what the policy decides, and by which model, in words.
+        on_spark: True if it can control a running query on Spark. All policies run in the simulator.
     """
 
     maker: str
@@ -76,10 +76,10 @@ class RegisteredPolicy:
     on_spark: bool = False
 
     def make(self) -> Policy:
-        """The policy with its defaults."""
+        """Return the policy with its default settings."""
         name, _, constructor = self.maker.partition(".")
-        found = __getattr__(name)
-        make = cast("Callable[[], Policy]", getattr(found, constructor) if constructor else found)
+        policy = __getattr__(name)
+        make = cast("Callable[[], Policy]", getattr(policy, constructor) if constructor else policy)
         return make()
 
 
@@ -87,24 +87,27 @@ POLICIES: Mapping[str, RegisteredPolicy] = {
     "static": RegisteredPolicy("Static", "nothing: a fixed number of slots", on_spark=True),
     "balance": RegisteredPolicy("Balance", "a fixed number of slots, evenly loaded", on_spark=True),
     "resource-centric": RegisteredPolicy(
-        "ResourceCentric", "the queueing model and balancing of Elasticutor, with keys repartitioned over the operator"
+        "ResourceCentric", "Elasticutor's queueing model and balancing, with keys repartitioned over the whole operator"
     ),
     "elasticutor": RegisteredPolicy(
         "Elasticutor", "cores by a network of M/M/k queues, placed by Algorithm 1, shards balanced inside executors"
     ),
-    "naive-ec": RegisteredPolicy("Elasticutor.naive", "the same, without regard to state that moves and data sent"),
+    "naive-ec": RegisteredPolicy("Elasticutor.naive", "as elasticutor, but ignores the cost of moved state and data"),
     "streamswitch": RegisteredPolicy("StreamSwitch", "a latency bound over a sliding window: Examine, Diagnose, Treat"),
     "drs": RegisteredPolicy("Drs", "M/M/k with a safety margin"),
     "drs-lb": RegisteredPolicy("DrsLb", "M/M/k with a safety margin, and StreamSwitch's balancing"),
 }
-"""The policies that ``start(policy=...)``, scenarios and the command line know by name.
+"""The policies that ``start(policy=...)``, scenarios and the command line accept by name.
 
-ELYSIUM's need profiles of a topology's operators, so they are made from Python only.
+ELYSIUM's policies need profiles of the operators, so they can only be made in Python.
 """
+
+_MEMBERS = ("name", "pause", "waits", "on_spark", "ahead", "begin", "learn", "decide")
+"""What every policy has; see ``rheostat.elastic.model.policy.Policy``."""
 
 
 def policy_named(name: str) -> Policy:
-    """A policy by its name, with its defaults.
+    """Return a policy by its name, with its default settings.
 
     >>> policy_named("static").name
     'static'
@@ -115,7 +118,10 @@ def policy_named(name: str) -> Policy:
 
 
 def policy_for_spark(policy: Policy | str | None) -> Policy:
-    """A policy that decides for a query on Spark, given as it is or by its name; others are refused.
+    """Return the policy of a query on Spark, given by name or as a policy. The default is ``static``.
+
+    Raises:
+        ConfigurationError: it is not a policy, or cannot control a query on Spark yet.
 
     >>> policy_for_spark(None).name, policy_for_spark("balance").name
     ('static', 'balance')
@@ -126,13 +132,15 @@ def policy_for_spark(policy: Policy | str | None) -> Policy:
     it on a simulated cluster with `rheostat simulate`
     """
     if policy is None or isinstance(policy, str):
-        name = policy or "static"
+        name = "static" if policy is None else policy
         if name in POLICIES and not POLICIES[name].on_spark:
             raise _not_connected(name)
         return policy_named(name)
-    if not all(callable(getattr(policy, method, None)) for method in ("begin", "learn", "decide")):
+    missing = [member for member in _MEMBERS if not hasattr(policy, member)]
+    if missing or isinstance(policy, type):
+        why = "a class" if isinstance(policy, type) else f"not a policy, it has no {', '.join(missing)}"
         raise ConfigurationError(
-            f"policy={policy!r} is not a policy: pass one, as rh.policies.Balance(), or one of {', '.join(POLICIES)}"
+            f"policy={policy!r} is {why}: pass a policy such as rh.policies.Balance(), or one of {', '.join(POLICIES)}"
         )
     if not policy.on_spark:
         raise _not_connected(policy.name)
@@ -140,8 +148,8 @@ def policy_for_spark(policy: Policy | str | None) -> Policy:
 
 
 def _not_connected(name: str) -> ConfigurationError:
-    able = " and ".join(n for n, entry in POLICIES.items() if entry.on_spark)
+    connected = " and ".join(n for n, entry in POLICIES.items() if entry.on_spark)
     return ConfigurationError(
-        f"policy {name!r} is not connected to Spark yet, only {able} are: "
+        f"policy {name!r} is not connected to Spark yet, only {connected} are: "
         "try it on a simulated cluster with `rheostat simulate`"
     )

@@ -30,14 +30,22 @@ class Observer:
         shards: how many the checkpoint has.
         remembered: useful seconds by component and shard, as the checkpoint remembers them.
         cores: how many Spark has.
+        began: when the query began, on the clock of ``observe``; the times of observations count from there.
 
     Attributes:
         loads: by component, how much work each shard caused lately.
         newest: what the last epoch measured.
     """
 
-    def __init__(self, shards: int, remembered: Mapping[str, Iterable[tuple[int, float]]], cores: int = 1) -> None:
+    def __init__(
+        self,
+        shards: int,
+        remembered: Mapping[str, Iterable[tuple[int, float]]],
+        cores: int = 1,
+        began: float = 0.0,
+    ) -> None:
         self._shards = shards
+        self._began = began
         self._cores = np.array([cores], dtype=np.int64)
         self._rows = {name: np.full(shards, np.nan) for name in remembered}
         self.loads = {name: ShardLoads.of(shards, pairs) for name, pairs in remembered.items()}
@@ -96,7 +104,7 @@ class Observer:
             taken = dense(counted[name], self._shards) if name in counted else None
             self.loads[name] = self.loads[name].with_epoch(seen.work, taken)
         self.newest = Observation(
-            time=time,
+            time=time - self._began,
             seconds=seconds,
             operators=operators,
             cores=self._cores,

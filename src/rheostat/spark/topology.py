@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Collection
 
@@ -101,7 +102,8 @@ class Topology(Graph):
         owned = Checkpoint.open(checkpoint, shards, retain)
         try:
             begun = resume(self, owned, slots=slots, cores=cores, drop=drop)
-            observer = Observer(owned.shards, {n: known.to_pairs() for n, known in begun.loads.items()}, cores)
+            remembered = {name: loads.to_pairs() for name, loads in begun.loads.items()}
+            observer = Observer(owned.shards, remembered, cores, began=time.monotonic())
             actuator = SparkActuator(begun.routing, [c.name for c in begun.plan.components if c.attributes])
             clean_staging(s.sink for s in self.sinks)
             history: deque[Progress] = deque(maxlen=_HISTORY)

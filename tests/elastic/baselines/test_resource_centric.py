@@ -1,4 +1,4 @@
-"""The resource-centric baseline: slots by M/M/k, shards levelled over the whole operator."""
+"""The resource-centric baseline: slots by M/M/k, shards balanced over the whole operator."""
 
 from __future__ import annotations
 

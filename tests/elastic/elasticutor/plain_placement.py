@@ -1,4 +1,4 @@
-"""Elasticutor's placement in plain dictionaries: every step looks at all that there is, and nothing is kept sorted."""
+"""Elasticutor's placement with plain dictionaries: every step looks at all executors and nodes, without indexes."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class Plain:
         self.nodes, self.state, self.everyone = nodes, state, range(len(wanted))
         self.wanted = list(wanted) if fits else share(wanted, sum(nodes)).tolist()
         self.intensity = [flow / max(want, 1) for flow, want in zip(traffic, self.wanted, strict=True)]
-        self.stays = [each > threshold for each in self.intensity]
-        self.returns = [self.stays[e] and traffic[e] * horizon > state[e] for e in self.everyone]
-        self.cores = self._kept(current, homes)
-        self.homes = self._settled(homes)
+        self.local = [each > threshold for each in self.intensity]
+        self.returns = [self.local[e] and traffic[e] * horizon > state[e] for e in self.everyone]
+        self.cores = self._existing(current, homes)
+        self.homes = self._replace_lost_homes(homes)
 
-    def _kept(self, current: Assignment, homes: Sequence[int]) -> Assignment:
-        """Of too many cores on a node, remote ones go first, then those with little data."""
+    def _existing(self, current: Assignment, homes: Sequence[int]) -> Assignment:
+        """Return the cores that still exist: remote ones are lost first, then those with little data."""
         kept, left = {}, list(self.nodes)
         for e, n in sorted(current, key=lambda place: (place[1] != homes[place[0]], -self.intensity[place[0]], place)):
             kept[e, n] = min(current[e, n], left[n])
             left[n] -= kept[e, n]
         return {place: cores for place, cores in kept.items() if cores}
 
-    def _settled(self, homes: Sequence[int]) -> list[int]:
-        """A home that is gone is replaced by the node with most of its cores, or else by that with most room."""
+    def _replace_lost_homes(self, homes: Sequence[int]) -> list[int]:
+        """Replace a home that is gone by the node with most of the executor's cores, or else by that with most room."""
         found = [home if 0 <= home < len(self.nodes) and self.nodes[home] else -1 for home in homes]
         alive = [n for n, cores in enumerate(self.nodes) if cores]
         for e in self.everyone:
@@ -92,11 +92,11 @@ class Plain:
                 self.pool[self.homes[e]] += self.lent[e]
         by_data = sorted(self.everyone, key=lambda e: -self.intensity[e])
         for e in by_data:
-            if self.stays[e] or not self.remote(e):
+            if self.local[e] or not self.remote(e):
                 self.from_pool(e, self.homes[e])
         offers = [(self.price(e, n), n, e) for e in self.everyone if self.offered[e] for n in self.remote(e)]
         for e in by_data:
-            if self.stays[e]:
+            if self.local[e]:
                 self.fill_at_home(e, offers)
             self.fill(e, offers)
         for e in self.everyone:
@@ -105,7 +105,7 @@ class Plain:
                 self.add(e, self.homes[e], some)
                 self.pool[self.homes[e]] -= some
                 self.leave(e, some)
-        # What the pools gave and nobody had free comes from those who lent it, the first of them first.
+        # Where more was taken from a pool than was free, executors lose what they lent, the first executors first.
         for node, cores in enumerate(self.nodes):
             over = sum(c for (_, n), c in self.cores.items() if n == node) - cores
             for e in self.everyone:
@@ -115,7 +115,7 @@ class Plain:
         return {place: cores for place, cores in self.cores.items() if cores}
 
     def price(self, e: int, n: int) -> float:
-        """C-: what goes from a core to other nodes; everything from the last."""
+        """Return C-: the state that moves if a core is given up; all of it with the last core."""
         total = self.total(e)
         return self.state[e] * (total - self.at(e, n)) / (total * (total - 1)) if total > 1 else self.state[e]
 

@@ -135,7 +135,7 @@ def same(one: Allocation, other: Allocation) -> bool:
     return one.cores.tolist() == other.cores.tolist() and one.reason == other.reason
 
 
-def test_an_executor_that_has_finished_nothing_counts_as_quick_as_the_others() -> None:
+def test_an_executor_that_has_completed_nothing_counts_as_fast_as_the_others() -> None:
     found = allocate([300.0, 300.0], [100.0, math.nan], cores=20, bound=1.0, external=300.0)
     assert found.cores.tolist() == [4, 4]
     assert found.unmeasured == (1,)
@@ -155,7 +155,7 @@ def test_cores_that_meet_a_bound() -> None:
     assert cores_within([], [], 1.0) == 0
 
 
-def test_a_bound_out_of_reach_does_not_eat_cores_that_help_nobody() -> None:
+def test_a_bound_out_of_reach_takes_no_cores_that_do_not_help() -> None:
     found = allocate([50.0], [100.0], cores=10_000, bound=0.0, external=50.0)
     assert not found.met
     assert found.cores[0] < 20

@@ -1,4 +1,4 @@
-"""Levelling of many executors at once: the rule of the slow balancing, and what it never does."""
+"""Balancing many executors at once: the same result as balancing one at a time, and what it never does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def one_executor(draw: st.DrawFn) -> tuple[list[int], list[float], int]:
 @settings(max_examples=200, deadline=None)
 @given(one_executor(), st.sampled_from([1.0, 1.05, 1.2, 1.5]))
 @example(([0] * 10 + [1] * 3, [50.0] * 8 + [45.0, 39.0, 31.0, 40.0, 50.0], 6), 1.2)  # 121 is 1.2 times the mean
-def test_with_one_executor_it_is_the_slow_balancing(case: tuple[list[int], list[float], int], threshold: float) -> None:
+def test_with_one_executor_it_is_the_plain_rule(case: tuple[list[int], list[float], int], threshold: float) -> None:
     routing, loads, slots = case
     slow = balance(routing, np.array(loads), slots, threshold)
     fast = balance_executors(
@@ -63,7 +63,7 @@ def largest(routing: Any, loads: Any, owners: Any, executor: int) -> float:
 
 @settings(max_examples=150, deadline=None)
 @given(several())
-def test_each_executor_is_levelled_as_if_it_were_alone(case: tuple[Any, Any, Any, Any]) -> None:
+def test_each_executor_is_balanced_as_if_it_were_alone(case: tuple[Any, Any, Any, Any]) -> None:
     routing, loads, executors, owners = case
     found = balance_executors(routing, loads, executors, owners)
     for executor in np.unique(executors):
@@ -109,7 +109,7 @@ def test_a_shard_stays_on_its_node_if_that_is_nearly_as_good() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(several())
-def test_the_largest_load_never_grows_and_levelling_again_changes_nothing(case: tuple[Any, Any, Any, Any]) -> None:
+def test_the_largest_load_never_grows_and_balancing_again_changes_nothing(case: tuple[Any, Any, Any, Any]) -> None:
     routing, loads, executors, owners = case
     found = balance_executors(routing, loads, executors, owners)
     for executor in np.unique(executors):
@@ -128,7 +128,7 @@ def test_an_executor_within_the_threshold_is_left_alone() -> None:
     assert balance_executors(routing, loads, zeros, np.zeros(2, dtype=np.int64), 1.0, 1.0).tolist() == [0, 0, 1, 1, 1]
 
 
-def test_one_that_is_not_is_made_more_even_than_the_threshold() -> None:
+def test_an_uneven_executor_is_made_more_even_than_the_threshold() -> None:
     """By hand: loads 8 and 0 of mean 4; moving one shard of 1 after the other ends at 4 and 4, not at 1.2 times 4."""
     zeros = np.zeros(8, dtype=np.int64)
     found = balance_executors(zeros, np.ones(8), zeros, np.zeros(2, dtype=np.int64))
@@ -136,7 +136,7 @@ def test_one_that_is_not_is_made_more_even_than_the_threshold() -> None:
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, -5.0])
-def test_loads_that_are_no_numbers_count_as_none(wrong: float) -> None:
+def test_loads_that_are_not_finite_count_as_0(wrong: float) -> None:
     loads, zeros = np.array([wrong, 4.0, 4.0, 4.0]), np.zeros(4, dtype=np.int64)
     found = balance_executors(zeros, loads, zeros, np.zeros(3, dtype=np.int64))
     assert np.bincount(found, weights=np.array([0.0, 4.0, 4.0, 4.0])).tolist() == [4.0, 4.0, 4.0]

@@ -1,4 +1,4 @@
-"""Cores that change hands, compiled, against the same in plain dictionaries; and trees and heaps by themselves."""
+"""The compiled market of cores against a plain version with dictionaries, and its trees and heaps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.elasticutor.core_market import settle, sift
+from rheostat.elastic.elasticutor.core_market import choose_homes, sift
 from rheostat.elastic.elasticutor.cores import Cores, fill, migration
 from rheostat.elastic.elasticutor.placement import HORIZON, LOCALITY, place
 from tests.elastic.elasticutor.plain_placement import Assignment, Plain
@@ -61,7 +61,7 @@ def test_placements_are_those_of_looking_at_everything(
 
 @pytest.mark.parametrize("seed", range(60))
 def test_crowded_homes_and_long_stories(seed: int) -> None:
-    """Few homes for many executors of few sizes: neighbours give and take, and often ask the same."""
+    """Few homes for many executors of few sizes: executors of one home trade with each other, often at equal prices."""
     rng = np.random.default_rng(seed)
     size, nodes = int(rng.integers(6, 14)), int(rng.integers(2, 7))
     homes = rng.integers(0, rng.integers(1, 3), size).tolist()
@@ -78,8 +78,8 @@ def test_crowded_homes_and_long_stories(seed: int) -> None:
 
 
 @pytest.mark.parametrize("sizes", [np.random.default_rng(3).permutation(60), np.ones(60)])
-def test_many_donors_at_one_home_are_ranked_by_what_they_ask(sizes: npt.NDArray[np.int64]) -> None:
-    """Sixty executors live on node 0 with a core there and one elsewhere: least state gives first, then the first."""
+def test_many_donors_at_one_home_are_ranked_by_price(sizes: npt.NDArray[np.int64]) -> None:
+    """Sixty executors have a core at home, node 0, and one elsewhere: those with least state give, then the first."""
     rich = range(60)
     old = Cores.of([(e, node, 1) for e in rich for node in (0, 1 + e % 3)])
     wanted, state = [*[1] * 60, 25], np.append(sizes * 1e6, 0.0)
@@ -89,7 +89,7 @@ def test_many_donors_at_one_home_are_ranked_by_what_they_ask(sizes: npt.NDArray[
     assert [e for e in rich if (e, 0, 1) not in entries] == sorted(np.argsort(sizes, kind="stable")[:25].tolist())
 
 
-def test_who_has_given_all_it_offers_is_not_asked_again_at_home() -> None:
+def test_a_donor_that_has_given_all_it_offers_gives_no_core_at_home() -> None:
     """0 finds nothing at home and takes the remote core of 2; so 3, a neighbour of 2, has to take that of 4."""
     old = Cores.of([(1, 0, 2), (2, 1, 2), (2, 2, 1), (3, 1, 1), (4, 3, 1), (4, 2, 1)])
     state, traffic = [1e6, 1e6, 1e6, 1e6, 9e7], [3e7, 0.0, 0.0, 2e7, 0.0]
@@ -109,10 +109,10 @@ def test_a_heap_stays_a_heap(values: list[int], rises: list[int]) -> None:
 
 
 @given(st.lists(st.integers(-5, 9), min_size=1, max_size=9), st.lists(st.integers(0, 5), max_size=20))
-def test_executors_settle_where_most_room_is_left(rooms: list[int], wanted: list[int]) -> None:
+def test_homes_are_where_most_room_is_left(rooms: list[int], wanted: list[int]) -> None:
     nodes = len(rooms)
     heap = np.sort(-np.array(rooms) * nodes + np.arange(nodes))
-    for executor, node in enumerate(settle(heap, nodes, np.array(wanted, dtype=np.int64))):
+    for executor, node in enumerate(choose_homes(heap, nodes, np.array(wanted, dtype=np.int64))):
         assert node == max(range(nodes), key=lambda n: (rooms[n], -n))
         rooms[node] -= max(wanted[executor], 1)
 

@@ -72,6 +72,17 @@ def test_an_executor_without_subspaces_is_a_slot() -> None:
     assert (owned(fluid.plan)[1].executors == plan.operators["work"].routing).all()
 
 
+def test_a_decision_that_keeps_the_present_cores_says_so() -> None:
+    """The model asks for more than the four cores there are, but not for so many that a factor of 10 is exceeded."""
+    policy = Elasticutor(bound=0.0105, steady=10.0)
+    fluid = world(policy, 10.0)
+    history = policy.learn(policy.begin(fluid.plan), fluid.step())
+    kept = policy.decide(history, fluid.plan).reasons
+    free = replace(policy, steady=1.0).decide(history, fluid.plan).reasons
+    assert any("the present 4 cores are nearly as good and stay" in reason for reason in kept)
+    assert not any("nearly as good" in reason for reason in free)
+
+
 def test_the_lower_the_bound_the_more_cores() -> None:
     slots = []
     for bound in (0.1, 0.02, 0.0105):
@@ -83,7 +94,7 @@ def test_the_lower_the_bound_the_more_cores() -> None:
     assert slots[0] < slots[-1]
 
 
-def test_slots_that_are_uneven_are_levelled_without_another_core() -> None:
+def test_uneven_slots_are_balanced_without_another_core() -> None:
     """One executor with two slots: three of its four shards, and most of its rows, are in the first."""
     policy = Elasticutor(bound=1.0)
     who = Subspaces(np.zeros(4, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.int64))
@@ -250,7 +261,7 @@ def test_every_round_is_held_in_the_simulator() -> None:
     for _ in range(300):
         history = policy.learn(history, engine.step().observation)
         reasons = policy.decide(history, engine.observed).reasons  # nothing is carried out, so there is always a merger
-        rounds += any("with executor" in reason for reason in reasons)
+        rounds += any("merged into executor" in reason for reason in reasons)
     assert rounds >= 14
 
 

@@ -1,4 +1,4 @@
-"""Places for cores: what no plan may do, Algorithm 1 as the paper has it, and nodes that come and go."""
+"""Placement of cores: what no plan may do, Algorithm 1 as printed, and nodes that come and go."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def check(found: CorePlacement, wanted: list[int], capacity: list[int]) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(cases(), SIZES, TRAFFIC)
-def test_every_plan_keeps_capacity_and_forgets_nobody(
+def test_every_plan_fits_the_nodes_and_serves_every_executor(
     case: tuple[list[int], list[int], list[int], Cores], state: list[float], traffic: list[float]
 ) -> None:
     wanted, capacity, homes, current = case
@@ -85,7 +85,7 @@ def test_every_plan_keeps_capacity_and_forgets_nobody(
     away = {e for e, node, _ in found.cores.entries() if node != found.homes[e]}
     total = found.cores.by_executor(size)
     assert all(traffic[e] / total[e] <= found.threshold for e in away)
-    # Nothing more to do for what has just been done, but to bring more cores home.
+    # Placing the same cores again changes nothing, except that more cores may come home.
     after = place(wanted, capacity, found.homes, found.cores, state[:size], traffic[:size])
     assert after.remote <= found.remote * (1 + 1e-9) or found.missing.any()
 
@@ -176,7 +176,7 @@ def test_nodes_that_go_and_shrink() -> None:
     # Of too many cores on a node, the remote one goes first.
     shrunk = place([4, 2, 2], [4, 2, 4], [0, 1, 2], old, [MB] * 3, [0.0] * 3)
     assert shrunk.cores.entries() == [(0, 0, 4), (1, 1, 2), (2, 2, 2)]
-    # Names of nodes and executors that nobody knows any more.
+    # Cores of nodes and executors that no longer exist are dropped.
     assert place([1], [4], [7], Cores.of([(5, 0, 2), (0, 9, 2)]), [MB], [0.0]).cores.entries() == [(0, 0, 1)]
 
 
@@ -223,7 +223,7 @@ def test_absurd_measurements_still_give_a_plan(data: st.DataObject, executors: i
 def algorithm_1(
     k: Ints, x: Ints, capacity: Ints, homes: Ints, s: npt.NDArray[np.float64], d: npt.NDArray[np.float64]
 ) -> Ints:
-    """The paper's listing, with free cores as executors that nobody misses, and the threshold doubled on failure."""
+    """The paper's listing, with free cores at no cost, and the threshold doubled on failure."""
     phi = LOCALITY
     while True:
         found = _attempt(k, x.copy(), capacity, homes, s, d / np.maximum(k, 1), phi)
@@ -309,7 +309,7 @@ def test_it_moves_as_little_as_algorithm_1_and_keeps_more_at_home() -> None:
 
 
 def test_a_plan_that_moves_nothing_is_found() -> None:
-    """Executors at home only, with room for what they want: no state moves, whoever gives and takes."""
+    """All executors have only cores at home and room there for what they want, so no state moves."""
     rng = np.random.default_rng(2)
     homes = np.arange(12) % 4
     old = place(rng.integers(1, 3, 12), [8] * 4, homes, NOTHING, [MB] * 12, [0.0] * 12)
@@ -359,7 +359,7 @@ def test_as_printed_it_is_the_listing(rng: np.random.Generator, size: int, nodes
     assert found.cores.entries() == sparse(theirs).entries()
 
 
-def test_as_printed_who_gives_keeps_what_is_cheapest_and_nobody_comes_home() -> None:
+def test_as_printed_the_cheapest_core_is_given_and_nobody_returns_home() -> None:
     """Of four cores, three are at home: giving one of these moves a twelfth of the state, the remote one a quarter."""
     old = Cores.of([(0, 0, 3), (0, 1, 1), (1, 0, 1)])
     case = [3, 2], [4, 4], [0, 0], old, [12 * MB, 12 * MB], [0.0, 0.0]

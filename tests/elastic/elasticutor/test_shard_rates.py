@@ -76,13 +76,9 @@ def test_an_interval_in_which_the_source_stood_still_counts_little() -> None:
     assert np.abs(after.arrival - before.arrival).max() < 0.2
 
 
-def test_nothing_is_known_before_a_row_was_completed() -> None:
-    plan = OperatorPlan.even(4, 2)
+def test_the_service_rate_is_unknown_before_a_row_was_completed() -> None:
     nothing = ShardRates.nothing(4)
-    assert not nothing.known(plan)
-    assert not nothing.after(seen(RATES, RATES * 0), 1.0).known(plan)
-    assert steadily(1).known(plan)
-    assert not steadily(1).known(OperatorPlan.even(5, 2))
+    assert np.isnan(nothing.after(seen(RATES, RATES * 0), 1.0).service)
     assert nothing.work().tolist() == [0.0] * 4
 
 
@@ -96,6 +92,14 @@ def test_a_counter_that_is_absurd_leaves_its_shard_as_it_was(shard: int, value: 
     assert after.arrival == pytest.approx(RATES)
 
 
+@pytest.mark.parametrize("size", [0, 1, 3, 5])
+def test_an_interval_without_counters_for_every_shard_is_skipped(size: int) -> None:
+    """A single value must not be taken for all shards either."""
+    before = steadily(4)
+    assert before.after(seen(RATES * 5, np.ones(size)), 1.0) is before
+    assert before.after(seen(np.ones(size), RATES * 5), 1.0) is before
+
+
 def test_a_counter_beyond_all_counting_leaves_its_shard_as_it_was() -> None:
     arrived = RATES * 5
     arrived[0] = 1e300
@@ -104,7 +108,7 @@ def test_a_counter_beyond_all_counting_leaves_its_shard_as_it_was() -> None:
 
 @settings(deadline=None)
 @given(st.sampled_from([0.0, -1.0, np.nan, np.inf]))
-def test_an_interval_without_a_length_is_passed_over(seconds: float) -> None:
+def test_an_interval_without_a_length_is_skipped(seconds: float) -> None:
     before = steadily(3)
     assert before.after(seen(RATES * 4), seconds) is before
 
@@ -152,7 +156,7 @@ def test_one_wrong_reading_is_soon_forgotten() -> None:
     assert known.backlog == pytest.approx(np.zeros(4))
 
 
-def test_the_one_given_stays_as_it_was() -> None:
+def test_rates_are_not_changed_in_place() -> None:
     before = steadily(3)
     copy = before.arrival.copy(), before.arrived.copy(), before.service
     before.after(seen(RATES * 9, RATES * 5), 1.0)

@@ -111,7 +111,7 @@ def test_many_idle_executors_become_few() -> None:
     assert len(set(reshape(list(range(50)), [0.0] * 50, CORES).routing)) == 1
 
 
-def test_names_of_executors_that_are_gone_are_given_again() -> None:
+def test_numbers_of_merged_executors_are_used_again() -> None:
     found = reshape([0, 0, 3, 3], [4.0, 4.0, 4.0, 4.0], CORES)
     assert sorted(e for split in found.splits for e in split.into) == [1, 2]
 
@@ -119,7 +119,7 @@ def test_names_of_executors_that_are_gone_are_given_again() -> None:
 def test_nodes_of_different_sizes() -> None:
     found = reshape([0, 0, 1, 1], [3.0, 3.0, 3.0, 3.0], [16, 4])
     assert [split.executor for split in found.splits] == [1]
-    # Of a node that nobody knows, nothing follows.
+    # Executors on a node of unknown size stay as they are.
     assert reshape([0, 0, 1], [99.0, 99.0, 0.0], [math.nan, 0.0]) == Reshaping((0, 0, 1), (), (), ())
 
 

@@ -1,4 +1,4 @@
-"""Executors that vanish, and executors that are merged because there are too few cores."""
+"""Executors without shards are dropped, and executors are merged if there are too few cores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.elasticutor.subspaces import fitted, living, subspaces_of
+from rheostat.elastic.elasticutor.subspaces import drop_empty_executors, merge_to_fit, subspaces_of
 from rheostat.elastic.model.plan import OperatorPlan, Subspaces
 
 
@@ -25,9 +25,9 @@ def owned(draw: st.DrawFn) -> tuple[Subspaces, Any]:
 
 @settings(max_examples=200, deadline=None)
 @given(owned())
-def test_those_that_live_keep_shards_slots_and_home(case: tuple[Subspaces, Any]) -> None:
+def test_executors_with_shards_keep_shards_slots_and_home(case: tuple[Subspaces, Any]) -> None:
     before, _ = case
-    after = living(before)
+    after = drop_empty_executors(before)
     assert sorted(set(after.executors.tolist())) == list(range(len(after.homes)))
     assert (after.homes[after.executors] == before.homes[before.executors]).all()
     for old, new in zip(before.executors.tolist(), after.executors.tolist(), strict=True):
@@ -39,16 +39,16 @@ def test_those_that_live_keep_shards_slots_and_home(case: tuple[Subspaces, Any])
 @settings(max_examples=200, deadline=None)
 @given(st.lists(owned(), min_size=1, max_size=3), st.integers(0, 6))
 def test_executors_are_merged_until_there_is_a_core_for_each(cases: list[tuple[Subspaces, Any]], more: int) -> None:
-    subspaces = {str(i): living(case[0]) for i, case in enumerate(cases)}
+    subspaces = {str(i): drop_empty_executors(case[0]) for i, case in enumerate(cases)}
     work = {str(i): case[1] for i, case in enumerate(cases)}
     cores = len(cases) + more
-    found, reasons = fitted(subspaces, work, cores)
+    found, reasons = merge_to_fit(subspaces, work, cores)
     sizes = {name: len(s.homes) for name, s in found.items()}
     assert sum(sizes.values()) == min(cores, sum(len(s.homes) for s in subspaces.values()))
     for name, after in found.items():
         before = subspaces[name]
         assert sorted(set(after.executors.tolist())) == list(range(sizes[name]))
-        # Whoever was together stays together, and slots go with the shards.
+        # Shards of one executor stay together, and slots go with them.
         joint = np.c_[before.executors, after.executors]
         assert len(np.unique(joint, axis=0)) == len(before.homes)
         into = dict(joint.tolist())
@@ -61,8 +61,8 @@ def test_executors_are_merged_until_there_is_a_core_for_each(cases: list[tuple[S
             assert after is before
 
 
-def test_every_slot_is_an_executor_if_nothing_is_said() -> None:
-    found = living(subspaces_of(OperatorPlan(np.array([0, 2, 2]), np.array([1, -1, 0, 1]))))
+def test_without_executors_in_the_plan_every_slot_is_one() -> None:
+    found = drop_empty_executors(subspaces_of(OperatorPlan(np.array([0, 2, 2]), np.array([1, -1, 0, 1]))))
     assert found.executors.tolist() == [0, 1, 1]
     assert found.owners.tolist() == [0, -1, 1, -1]  # slot 3 has no shard
     assert found.homes.tolist() == [1, 0]

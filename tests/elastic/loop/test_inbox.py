@@ -1,7 +1,8 @@
-"""What people ask for: kept until the next turn, refused if it cannot be met, safe from any thread."""
+"""Users' requests: kept until the next turn, refused if they cannot be met, safe from any thread."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -106,10 +107,58 @@ def test_slots_that_only_one_operator_can_have_are_refused_for_all() -> None:
     assert asked.take() == {}
 
 
+def test_slots_that_are_not_a_whole_number_are_refused_and_leave_no_request() -> None:
+    asked = inbox()
+    with refused("slots=4.0: must be a whole number"):
+        asked.rescale(4.0)  # type: ignore[arg-type]
+    assert asked.take() == {}
+
+
 @pytest.mark.parametrize("threshold", [0.99, 0, -1, float("nan")])
 def test_thresholds_below_one_are_refused(threshold: float) -> None:
-    with refused(f"threshold={threshold}: the most loaded slot never has less than the mean, so it must be 1 or more"):
+    with refused(f"threshold={threshold}: must be 1 or more, since the most loaded slot never has less than the mean"):
         inbox().rebalance(threshold)
+
+
+def test_a_request_that_came_too_early_waits_for_the_next_turn() -> None:
+    asked = inbox()
+    asked.put_back({"by area": Rescale(3)})
+    assert asked.take() == {"by area": Rescale(3)}
+
+
+def test_a_request_that_has_come_since_is_newer_than_one_that_came_too_early() -> None:
+    asked = inbox()
+    asked.rescale(4, "by area")
+    asked.rebalance(1.2, "by user @1")
+    asked.put_back({"by area": Rescale(3), "by user @1": Rescale(5)})
+    assert asked.take() == {"by area": Rescale(4), "by user @1": Rescale(5)}
+
+
+def test_a_request_for_all_operators_is_taken_as_a_whole() -> None:
+    """Another thread takes or asks while a request is being added: it never sees a part of it."""
+    names = [str(i) for i in range(200)]
+    asked = Inbox(dict.fromkeys(names, SHARDS))
+
+    def ask(slots: int) -> None:
+        for _ in range(30):
+            asked.rescale(slots)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=ask, args=(slots,)) for slots in (2, 3)]
+        for thread in threads:
+            thread.start()
+        taken = []
+        while any(t.is_alive() for t in threads):
+            taken.append(asked.take())
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    taken.append(asked.take())
+    assert {len(requests) for requests in taken} <= {0, len(names)}
+    assert all(len(set(requests.values())) <= 1 for requests in taken)
 
 
 def test_requests_from_many_threads_do_not_get_lost() -> None:

@@ -1,4 +1,4 @@
-"""The loop around a policy: what is requested, when the policy is asked, and proposals that belong together."""
+"""The control loop: what is requested, when the policy decides, users' requests, proposals that belong together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rheostat.elastic.loop.loop import (
     RequestError,
     carry_out,
     notify_failed,
-    notify_slot_failed,
     turn,
 )
 from rheostat.elastic.model.observation import Observation
@@ -142,7 +141,15 @@ def test_one_of_those_that_belong_together_may_need_nothing_more() -> None:
     assert turn(Control.start(policy, PLAN), observed(1.0), PLAN).accepted == ()
 
 
-def test_operators_that_nobody_knows_are_passed_over() -> None:
+def test_a_second_revision_of_the_same_operator_is_refused() -> None:
+    policy = Scripted([Proposal((revision("a"), revision("a", ELSEWHERE)))])
+    found = turn(Control.start(policy, PLAN), observed(1.0), PLAN)
+    assert routings(found.request) == {"a": [0, 1, 1, 1], "b": [0, 0, 1, 1]}
+    assert [r.plan for r in found.accepted] == [THERE]
+    assert [str(r) for r in found.refused] == ["a: another change of the same operator was accepted in this turn"]
+
+
+def test_revisions_of_unknown_operators_are_ignored() -> None:
     policy = Scripted([Proposal((revision("c"), revision("b")))])
     result = turn(Control.start(policy, PLAN), observed(1.0), PLAN)
     assert [r.operator for r in result.accepted] == ["b"]
@@ -210,7 +217,7 @@ def test_what_somebody_else_changed_meanwhile_is_kept() -> None:
     assert routings(second.request) == {"a": [0, 1, 1, 0], "b": [0, 0, 1, 1]}
 
 
-# What people ask for
+# Users' requests
 
 
 def request(operator: str, plan: OperatorPlan = ELSEWHERE, hot: str = "") -> Revision:
@@ -222,14 +229,14 @@ def test_a_request_is_carried_out_like_what_the_policy_wants_and_before_it() -> 
     found = turn(Control.start(policy, PLAN), observed(1.0), PLAN, [request("a")])
     assert routings(found.request) == {"a": [1, 1, 1, 1], "b": [0, 1, 1, 1]}
     assert [(r.operator, r.asked) for r in found.accepted] == [("a", "reassign"), ("b", "")]
-    assert [str(r) for r in found.refused] == ["a: what somebody asked for comes first"]
+    assert [str(r) for r in found.refused] == ["a: a user's request comes first"]
 
 
 def test_a_request_that_changes_nothing_is_refused_and_still_comes_before_the_policy() -> None:
     policy = Scripted([Proposal((revision("a"),))])
     found = turn(Control.start(policy, PLAN), observed(1.0), PLAN, [request("a", HERE)])
     assert found.request is None
-    assert [str(r) for r in found.refused] == ["a: the plan is so already", "a: what somebody asked for comes first"]
+    assert [str(r) for r in found.refused] == ["a: it is already the plan in force", "a: a user's request comes first"]
 
 
 def test_a_request_does_not_rest() -> None:
@@ -240,7 +247,7 @@ def test_a_request_does_not_rest() -> None:
     assert [r.asked for r in second.accepted] == ["reassign"]
 
 
-def test_a_request_waits_for_nothing_but_a_change_in_progress() -> None:
+def test_a_request_is_refused_while_a_change_is_in_progress() -> None:
     policy = Scripted([Proposal((revision("a"),)), Proposal()])
     first = turn(Control.start(policy, PLAN), observed(1.0), PLAN)
     second = turn(first.control, observed(2.0), PLAN, [request("a")])  # the first is not observed yet
@@ -275,7 +282,7 @@ def test_what_is_too_hot_is_told_whether_or_not_anything_changes() -> None:
     assert found.request is None
 
 
-def test_requests_of_operators_that_nobody_knows_are_passed_over() -> None:
+def test_requests_for_unknown_operators_are_ignored() -> None:
     found = turn(Control.start(Scripted([Proposal()]), PLAN), observed(1.0), PLAN, [request("c")])
     assert (found.request, found.refused) == (None, ())
 
@@ -290,7 +297,27 @@ def test_a_policy_at_work_takes_requests_from_its_inbox_once() -> None:
     assert [(r.operator, r.asked) for r in found.accepted] == [("b", "rescale"), ("a", "rebalance")]
     assert routings(cluster.plan) == {"a": [0, 1, 1, 1], "b": [0, 0, 0, 0]}
     assert loop.turn(observed(2.0), cluster.plan, loads).request is None
-    assert "balance is observed" in loop.control.treatments["a"].notes[-1]
+    assert "balance observed" in loop.control.treatments["a"].notes[-1]
+
+
+def test_a_request_during_a_change_is_carried_out_after_it() -> None:
+    """The first request takes three turns. What is asked meanwhile waits; a newer request for the same replaces it."""
+    cluster, engine = Cluster(), Cluster()
+    loop = PolicyLoop(Scripted([Proposal()]), PLAN, cluster)
+    loads = {"a": np.ones(4), "b": np.ones(4)}
+    loop.inbox.rescale(1, "a")
+    loop.turn(observed(1.0), engine.plan, loads)
+    loop.inbox.rescale(3, "a")
+    waits = loop.turn(observed(2.0), engine.plan, loads)
+    assert [str(r) for r in waits.refused] == ["a: scale in is in progress"]
+    loop.inbox.rescale(4, "a")
+    loop.turn(observed(3.0), engine.plan, loads)
+    engine.plan = cluster.plan
+    done = loop.turn(observed(4.0), engine.plan, loads)
+    assert [(r.asked, r.plan.slots) for r in done.accepted] == [("rescale", 4)]
+    assert cluster.plan.slots() == {"a": 4, "b": 2}
+    assert loop.turn(observed(5.0), cluster.plan, loads).request is None
+    assert loop.inbox.take() == {}
 
 
 # Failures
@@ -324,8 +351,8 @@ def test_a_request_that_fails_is_made_again_until_it_succeeds() -> None:
     assert (cluster.asked, routings(cluster.plan)) == (3, routings(Plan({"a": THERE, "b": HERE}, 2)))
     notes = " | ".join(control.treatments["a"].notes)
     assert "0 s: balance failed, 1 of 3: no such cluster | 1 s: balance failed, 2 of 3" in notes
-    assert "balance is observed" in notes
-    # Nothing was asked of b, so nothing failed.
+    assert "balance observed" in notes
+    # Nothing was requested of b, so nothing failed.
     assert control.treatments["b"].notes == ()
 
 
@@ -336,20 +363,12 @@ def test_a_request_that_always_fails_is_given_up() -> None:
     assert "given up after failure 3 of 3: no such cluster" in control.treatments["a"].notes[-1]
 
 
-def test_a_failure_that_is_told_later_counts_as_well() -> None:
+def test_a_failure_that_is_reported_later_counts_as_well() -> None:
     policy = Scripted([Proposal((revision("a"),)), Proposal()], Waits(attempts=1, rest=0.0, calm=0.0))
     control = turn(Control.start(policy, PLAN), observed(0.0), PLAN).control
     control = notify_failed(control, ["a"], "the node is gone", 1.0)
     assert not control.treatments["a"].active
     assert turn(control, observed(2.0), PLAN).request is None
-
-
-def test_a_slot_that_was_lost_is_told_the_plan_again() -> None:
-    policy = Scripted([Proposal()])
-    control = notify_slot_failed(Control.start(policy, PLAN), "b", 1, 0.5)
-    result = turn(control, observed(1.0), PLAN)
-    assert (routings(result.request), result.requested) == (routings(PLAN), ("b",))
-    assert turn(result.control, observed(2.0), PLAN).request is None
 
 
 def test_other_errors_are_not_taken_for_failures() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.loop import treatment as module
-from rheostat.elastic.loop.treatment import Treatment, failed, propose, slot_failed
+from rheostat.elastic.loop.treatment import Treatment, propose, record_failure
 from rheostat.elastic.model.plan import Action, OperatorPlan, Revision
 from rheostat.elastic.model.policy import Waits
 from rheostat.elastic.streamswitch.diagnose import diagnose, moved
@@ -45,7 +45,7 @@ def treat(state: Treatment, actuator: Recording | Fluid, observed: Routing, now:
     try:
         actuator.request(request)
     except OSError as error:
-        return failed(state, str(error), now)
+        return record_failure(state, str(error), now)
     return state
 
 
@@ -78,7 +78,7 @@ def test_a_proposal_is_requested_in_every_interval_until_it_is_observed() -> Non
     state = treat(state, actuator, (1, 0, 1), 3.0)
     assert not state.active
     assert actuator.asked == [(1, 0, 1)] * 3
-    assert "observed, 3 s after" in state.notes[-1]
+    assert "observed, 3 s after it was accepted" in state.notes[-1]
     # And nothing more.
     assert treat(state, actuator, (1, 0, 1), 4.0).notes == state.notes
     assert len(actuator.asked) == 3
@@ -97,7 +97,7 @@ def test_only_one_at_a_time() -> None:
     state = accepted(Treatment(plan(START)), wish(), 0.0)
     state, fine = propose(state, wish(Action.SCALE_OUT, (1, 2)), 100.0)
     assert not fine
-    assert state.notes[-1] == "100 s: scale out is refused: balance is in progress"
+    assert state.notes[-1] == "100 s: scale out refused: balance is in progress"
 
 
 def test_what_is_not_observed_in_time_is_given_up() -> None:
@@ -106,7 +106,7 @@ def test_what_is_not_observed_in_time_is_given_up() -> None:
         state = treat(state, actuator, START, float(now))
     assert not state.active
     assert len(actuator.asked) == 5
-    assert state.notes[-1] == "15 s: balance is given up: not observed within 5 s"
+    assert state.notes[-1] == "15 s: balance given up: not observed within 5 s"
 
 
 def test_failures_are_tried_again_and_then_given_up() -> None:
@@ -132,10 +132,10 @@ def test_rest_after_a_change_and_longer_before_a_scale_in() -> None:
     inwards, again = wish(Action.SCALE_IN, (1, 1)), wish(Action.BALANCE, (1, 1))
     assert [propose(done, again, t)[1] for t in (5.0, 6.9, 7.0)] == [False, False, True]
     assert [propose(done, inwards, t)[1] for t in (7.0, 14.9, 15.0)] == [False, False, True]
-    assert "ended 1.5 s ago, and this one waits 2 s" in propose(done, again, 6.5)[0].notes[-1]
+    assert "ended 1.5 s ago, and balance waits 2 s" in propose(done, again, 6.5)[0].notes[-1]
     assert propose(done, replace(inwards, urgent=True), 5.0)[1]
     # The first of all does not wait, and giving up is followed by rest as well.
-    given_up = failed(accepted(Treatment(plan(START), Waits(attempts=1, rest=2)), wish(), 0.0), "no", 1.0)
+    given_up = record_failure(accepted(Treatment(plan(START), Waits(attempts=1, rest=2)), wish(), 0.0), "no", 1.0)
     assert [propose(given_up, again, t)[1] for t in (2.0, 3.0)] == [False, True]
 
 
@@ -143,39 +143,15 @@ def test_what_cannot_or_need_not_be_done_is_refused() -> None:
     state = Treatment(plan(START))
     after, fine = propose(state, replace(wish(), action=Action.NOTHING), 0.0)
     assert (fine, after.notes, after.active) == (False, (), False)
-    assert "so already" in propose(state, wish(Action.BALANCE, (0, 0)), 0.0)[0].notes[-1]
+    assert "already the plan in force" in propose(state, wish(Action.BALANCE, (0, 0)), 0.0)[0].notes[-1]
     other = replace(wish(), plan=plan((0, 1, 1, 1)))
-    assert "routes 4 shards, there are 3" in propose(state, other, 0.0)[0].notes[-1]
+    assert "routes 4 shards, but the operator has 3" in propose(state, other, 0.0)[0].notes[-1]
 
 
-def test_a_slot_that_comes_back_is_told_the_newest_routing() -> None:
-    actuator = Recording()
-    state = treat(slot_failed(Treatment(plan(START)), 1, 3.0), actuator, START, 4.0)
-    assert actuator.asked == [START]
-    later = treat(state, actuator, START, 5.0)
-    assert (later.notes, later.republish) == (state.notes, False)
-    assert actuator.asked == [START]
-    # In the middle of a treatment, the newest is the one desired.
-    state = slot_failed(accepted(Treatment(plan(START)), wish(), 0.0), 0, 0.5)
-    state = treat(state, actuator, START, 1.0)
-    assert state.active
-    assert actuator.asked[-1] == (1, 0, 1)
-    # If telling it fails, it is tried again.
-    actuator.failing = True
-    state = treat(slot_failed(Treatment(plan(START)), 1, 3.0), actuator, START, 4.0)
-    actuator.failing = False
-    asked = len(actuator.asked)
-    treat(state, actuator, START, 5.0)
-    assert len(actuator.asked) == asked + 1
-
-
-def test_a_new_slot_that_fails_takes_its_proposal_with_it() -> None:
-    state = accepted(Treatment(plan(START)), wish(Action.SCALE_OUT, (0, 2)), 0.0)
-    assert slot_failed(state, 1, 1.0).active
-    lost = slot_failed(state, 2, 1.0)
-    assert not lost.active
-    assert lost.notes[-1] == "1 s: scale out is given up: slot 2 failed"
-    assert step(lost, START, 2.0)[1] == START
+def test_a_failure_while_nothing_is_in_progress_is_only_noted() -> None:
+    state = record_failure(Treatment(plan(START)), "no such cluster", 3.0)
+    assert (state.active, state.notes) == (False, ("3 s: a request failed: no such cluster",))
+    assert step(state, START, 4.0)[1] is None
 
 
 @pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": float("inf")}, {"attempts": 0}, {"rest": 20, "calm": 10}])
@@ -193,7 +169,7 @@ def test_time_neither_goes_back_nor_stops_being_a_number() -> None:
 
 EVENTS = st.lists(
     st.tuples(
-        st.sampled_from(["propose", "step", "fail", "slot failed"]),
+        st.sampled_from(["propose", "step", "fail"]),
         st.floats(0, 3),
         st.tuples(st.integers(0, 2), st.integers(0, 2)),
         st.sampled_from([Action.SCALE_IN, Action.BALANCE, Action.SCALE_OUT]),
@@ -227,10 +203,8 @@ def test_nothing_is_in_progress_for_longer_than_the_limit(
                 observed = request if comes_true else observed
             if state.requested is not None:
                 assert now - state.requested.since < waits.limit
-        elif kind == "fail":
-            state = failed(state, "no", now)
         else:
-            state = slot_failed(state, move[1], now)
+            state = record_failure(state, "no", now)
         assert (state.desired is None) == (state.requested is None)
         assert len(state.notes) <= 20
         if was.active and not state.active:

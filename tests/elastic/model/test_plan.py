@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.model.observation import STOPPED, Observation
+from rheostat.elastic.model.observation import MAX_STRETCH, Observation
 from rheostat.elastic.model.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision
 from rheostat.errors import ConfigurationError
 
@@ -65,9 +65,9 @@ def test_another_routing_node_or_slot_is_another_plan(other: OperatorPlan) -> No
     ("wrong", "message"),
     [
         (plan([0, 1, 1], [0, 0]), "2 shards"),
-        (plan([0, 2], [0, 0]), "do not exist"),
-        (plan([-1, 0], [0, 0]), "do not exist"),
-        (plan([0, 1], [0, -1]), "do not exist"),
+        (plan([0, 2], [0, 0]), "shard 1 to slot 2, which does not exist"),
+        (plan([-1, 0], [0, 0]), "shard 0 to slot -1, which does not exist"),
+        (plan([0, 1], [0, -1]), "shard 1 to slot 1, which does not exist: the slots are .0."),
         (plan([0, 1], [0, 3]), "node 3"),
         (plan([0, 0], [0, 3]), "node 3"),
     ],
@@ -111,8 +111,8 @@ def observed(external: float, wanted: float) -> Observation:
         (100.0, 250.0, 2.5),
         (100.0, 100.0, 1.0),
         (100.0, 50.0, 1.0),
-        (0.0, 50.0, STOPPED),
-        (1.0, 1e9, STOPPED),
+        (0.0, 50.0, MAX_STRETCH),
+        (1.0, 1e9, MAX_STRETCH),
         (0.0, 0.0, 1.0),
         (np.nan, 50.0, 1.0),
         (100.0, np.nan, 1.0),

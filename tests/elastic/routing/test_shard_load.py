@@ -70,6 +70,20 @@ def test_remembered_loads_fade_like_measured_ones() -> None:
     assert ShardLoads.of(4, []).with_epoch(dense({0: 3.0}, 4)).seconds[0] == 3.0
 
 
+def test_rows_cost_what_was_measured_although_a_checkpoint_remembers_seconds_without_rows() -> None:
+    """Both shards cost 0.1 s a row; only one of them had any load before the restart."""
+    rows = np.array([10.0, 10.0])
+    again = ShardLoads.of(2, [(0, 1.0)]).with_epoch(np.ones(2), rows)
+    assert again.expected(rows).tolist() == pytest.approx([1.0, 1.0])
+
+
+def test_rows_are_not_forgotten_in_an_epoch_that_does_not_count_them() -> None:
+    counted = ShardLoads.none(2).with_epoch(np.ones(2), np.array([10.0, 5.0]))
+    later = counted.with_epoch(np.ones(2))
+    assert later.expected(np.array([10.0, 10.0])).tolist() == pytest.approx([1.0, 2.0])
+    assert ShardLoads.none(2).with_epoch(np.ones(2)).rows is None
+
+
 def test_loads_are_values() -> None:
     loads = after([{0: 1.0}])
     loads.with_epoch(dense({0: 99.0}, 8))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,7 +89,16 @@ def test_slot_counts_out_of_range_are_refused(slots: int) -> None:
         even_routing(8, slots)
 
 
+@pytest.mark.parametrize("wrong", [2.0, 2.5, float("nan"), "2", None])
+def test_counts_that_are_not_whole_numbers_are_refused(wrong: Any) -> None:
+    with pytest.raises(ConfigurationError, match=f"slots={wrong!r}: must be a whole number"):
+        check_slots(wrong, 8)
+    with pytest.raises(ConfigurationError, match=f"shards={wrong!r}: must be a whole number"):
+        check_shards(wrong)
+
+
 def test_the_limits_themselves_are_allowed() -> None:
+    check_slots(np.int64(2), 8)  # type: ignore[arg-type]
     check_shards(1)
     check_shards(MAX_SHARDS)
     check_slots(8, 8)

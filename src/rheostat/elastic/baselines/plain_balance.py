@@ -1,7 +1,7 @@
-"""Plain balancing: a fixed number of slots, and shards that move from the busiest to the least busy ones.
+"""Plain balancing: a fixed number of slots, and shards that move from the busiest slot to the least busy one.
 
-Elasticutor's rule (section 3.1) without its scheduling of cores. It is what most queries on Spark need first: keys are
-skewed, and the busiest slot decides how long an epoch takes.
+This is Elasticutor's balancing (section 3.1) without its scheduling of cores. Most queries on Spark need it first,
+because keys are skewed and the busiest slot decides how long an epoch takes.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from rheostat.elastic.routing.shard_load import ShardLoads, spread_over_shards
 
 
 @dataclass(frozen=True, eq=False)
-class KnownWork:
-    """What is known of one operator.
+class OperatorWork:
+    """The work of one operator, by shard.
 
     Attributes:
-        loads: useful seconds and rows by shard.
-        coming: rows that are counted for the coming epoch, by shard; None if they are not.
-        completed: rows that were ever completed, by shard, when that was last known.
-        hottest: the busiest key of the last epoch, in words; empty if it is not known.
+        loads: useful seconds and rows per epoch, by shard.
+        coming: rows of the next epoch, by shard; None if they were not counted ahead.
+        completed: the last usable counter of completed rows, by shard; None before the first one.
+        hottest: the busiest key of the last epoch, in words; empty if unknown.
     """
 
     loads: ShardLoads
@@ -39,22 +39,26 @@ class KnownWork:
     completed: Floats | None = None
     hottest: str = ""
 
-    def after(self, seen: OperatorObservation) -> KnownWork:
-        """After one more interval; what was not measured leaves the loads as they were."""
+    def after(self, seen: OperatorObservation) -> OperatorWork:
+        """Return the work after one more interval. Loads that were not measured stay as they were."""
         shards = len(self.loads.seconds)
-        work, completed = self._work(seen), self.completed
-        if _counts(seen.completed, shards):
+        seconds, completed = self._useful_seconds(seen), self.completed
+        if _usable(seen.completed, shards):
             completed = np.asarray(seen.completed, dtype=np.float64)
-        loads = self.loads if work is None else self.loads.with_epoch(work, self.coming)
-        coming = seen.coming if _counts(seen.coming, shards) else None
-        return KnownWork(loads, coming, completed, seen.hottest[0] if seen.hottest is not None else "")
+        loads = self.loads if seconds is None else self.loads.with_epoch(seconds, self.coming)
+        coming = seen.coming if _usable(seen.coming, shards) else None
+        return OperatorWork(loads, coming, completed, seen.hottest[0] if seen.hottest is not None else "")
 
-    def _work(self, seen: OperatorObservation) -> Floats | None:
-        """Useful seconds by shard; where only those of slots were measured, by the rows that each shard completed."""
+    def _useful_seconds(self, seen: OperatorObservation) -> Floats | None:
+        """Return the useful seconds of an interval, by shard; None if they are unknown.
+
+        If they were measured by slot only, each slot's seconds are divided in proportion to the rows that its shards
+        completed.
+        """
         shards = len(self.loads.seconds)
-        if _counts(seen.work, shards):
+        if _usable(seen.work, shards):
             return seen.work
-        if self.completed is None or not _counts(seen.completed, shards) or not _counts(seen.useful, len(seen.useful)):
+        if self.completed is None or not _usable(seen.completed, shards) or not _usable(seen.useful, len(seen.useful)):
             return None
         rows, routing = seen.completed - self.completed, seen.plan.routing
         if (rows < 0).any() or not rows.any() or routing.max() >= len(seen.useful):
@@ -64,14 +68,14 @@ class KnownWork:
 
 @dataclass(frozen=True, eq=False)
 class WorkHistory:
-    """What is known of every operator, and the cores there are.
+    """The work of every operator, and the cores of the cluster.
 
     Attributes:
-        operators: by name.
-        cores: of every node; empty before the first observation.
+        operators: the work of each operator, by name.
+        cores: the number of cores of every node; empty before the first observation.
     """
 
-    operators: Mapping[str, KnownWork]
+    operators: Mapping[str, OperatorWork]
     cores: Ints
 
 
@@ -82,10 +86,13 @@ class Balance:
     Runs on Spark: ``start(policy="balance")``, or ``start(policy=Balance(threshold=1.1))``. Runs in the simulator too.
 
     Attributes:
-        threshold: largest over mean load of the slots that is allowed; 1.2 in the paper.
-        ahead: balance what the coming epoch has, not what the last ones had: the rows of every shard are counted before
-            an epoch, which takes a pass over them, and multiplied by what a row of that shard has cost. Worth it where
-            rows are expensive and their keys shift. Needs an engine with epochs.
+        threshold: the largest over mean load of the slots that is allowed; 1.2 in the paper.
+        ahead: True to balance the next epoch instead of the last ones. The rows of every shard are counted before the
+            epoch, which takes a pass over them, and multiplied by the cost of a row of that shard so far. Pays off
+            where rows are expensive and keys shift. Needs an engine with epochs.
+        name: the name in reports.
+        pause: what stops during a change in an engine without epochs.
+        waits: time limits and rests of changes.
 
     >>> from rheostat.elastic.model.plan import OperatorPlan
     >>> plan = Plan({"count": OperatorPlan.even(shards=4, slots=2)}, 1)
@@ -94,8 +101,8 @@ class Balance:
     ...     plan=plan.operators["count"], arrived=zeros, completed=zeros, useful=np.array([7.0, 3.0]), work=work)
     >>> seen = Observation(time=1.0, seconds=1.0, operators={"count": count}, cores=np.array([4]))
     >>> policy = Balance()
-    >>> (found,) = policy.decide(policy.learn(policy.begin(plan), seen), plan).revisions
-    >>> found.plan.routing.tolist(), found.reasons
+    >>> (revision,) = policy.decide(policy.learn(policy.begin(plan), seen), plan).revisions
+    >>> revision.plan.routing.tolist(), revision.reasons
     ([0, 1, 1, 1], ('the busiest slot had 1.40 times the mean',))
     """
 
@@ -111,38 +118,38 @@ class Balance:
         check_threshold(self.threshold)
 
     def begin(self, plan: Plan) -> WorkHistory:
-        """Nothing measured yet."""
-        known = {name: KnownWork(ShardLoads.none(len(part.routing))) for name, part in plan.operators.items()}
-        return WorkHistory(known, np.zeros(0, dtype=np.int64))
+        """Return the history before the first observation."""
+        work = {name: OperatorWork(ShardLoads.none(len(part.routing))) for name, part in plan.operators.items()}
+        return WorkHistory(work, np.zeros(0, dtype=np.int64))
 
     def learn(self, history: WorkHistory, observation: Observation) -> WorkHistory:
-        """Loads after one more interval."""
-        known = dict(history.operators)
+        """Return the history after one more interval."""
+        work = dict(history.operators)
         for name, seen in observation.operators.items():
-            if name in known:
-                known[name] = known[name].after(seen)
-        return replace(history, operators=known, cores=observation.cores)
+            if name in work:
+                work[name] = work[name].after(seen)
+        return replace(history, operators=work, cores=observation.cores)
 
     def decide(self, history: WorkHistory, plan: Plan) -> Proposal:
-        """Balance every operator by itself, after slots on nodes that have gone."""
-        fled = evacuate(plan, history.cores)
-        if fled.stuck:
-            return Proposal(fled.revisions, None, fled.reasons)
-        revisions = {r.operator: r for r in fled.revisions}
+        """Return revisions that move shards off nodes that are gone, and balance each of the other operators."""
+        evacuation = evacuate(plan, history.cores)
+        if evacuation.stuck:
+            return Proposal(evacuation.revisions, None, evacuation.reasons)
+        revisions = {r.operator: r for r in evacuation.revisions}
         for name, part in plan.operators.items():
             if name in history.operators and name not in revisions:
-                revision = self._balanced(name, part, history.operators[name])
+                revision = self._balance_operator(name, part, history.operators[name])
                 if revision is not None:
                     revisions[name] = revision
-        return Proposal(tuple(revisions.values()), None, fled.reasons)
+        return Proposal(tuple(revisions.values()), None, evacuation.reasons)
 
-    def _balanced(self, name: str, part: OperatorPlan, known: KnownWork) -> Revision | None:
-        """The revision of one operator; one with action NOTHING if no move helps."""
-        loads = known.loads.seconds
+    def _balance_operator(self, name: str, part: OperatorPlan, work: OperatorWork) -> Revision | None:
+        """Return the revision of one operator, with action NOTHING if no move helps; None if its slots are balanced."""
+        loads = work.loads.seconds
         if self.ahead:
-            if known.coming is None:
+            if work.coming is None:
                 return None
-            loads = known.loads.expected(known.coming)
+            loads = work.loads.expected(work.coming)
         numbers = part.used
         if len(numbers) < 2 or len(loads) != len(part.routing):
             return None
@@ -150,13 +157,13 @@ class Balance:
         uneven = imbalance(slot_loads(routing, loads, len(numbers)))
         if not uneven > self.threshold:
             return None
-        found = balance(routing.tolist(), loads, len(numbers), self.threshold)
-        wanted = OperatorPlan(numbers[np.array(found.routing)], part.nodes)
-        action = Action.BALANCE if found.moved(routing.tolist()) else Action.NOTHING
+        assignment = balance(routing.tolist(), loads, len(numbers), self.threshold)
+        wanted = OperatorPlan(numbers[np.array(assignment.routing)], part.nodes)
+        action = Action.BALANCE if assignment.moved(routing.tolist()) else Action.NOTHING
         reason = f"the busiest slot {'will have' if self.ahead else 'had'} {uneven:.2f} times the mean"
-        return Revision(name, wanted, action, (reason,), hot=hot_shard(found, loads, known.hottest))
+        return Revision(name, wanted, action, (reason,), hot=hot_shard(assignment, loads, work.hottest))
 
 
-def _counts(values: Floats, size: int) -> bool:
-    """True if all values are known and sensible."""
+def _usable(values: Floats, size: int) -> bool:
+    """Return True if there are ``size`` values, at least one, and all are finite and not negative."""
     return len(values) == size > 0 and bool(np.isfinite(values).all()) and bool((values >= 0).all())

@@ -1,7 +1,8 @@
-"""The resource-centric baseline: the same model and balancing, but keys are repartitioned over the whole operator.
+"""The resource-centric baseline: Elasticutor's model and balancing, with keys repartitioned over the whole operator.
 
-Every slot is an executor with one core. Their number follows the same queueing model and shards the same balancing as
-in Elasticutor; each change stops the operator and everything upstream of it (Elasticutor section 2.2).
+Every slot is an executor with one core. The number of slots follows the same queueing model as in Elasticutor, and
+shards are balanced by the same rule. Each change stops the operator and everything upstream of it (Elasticutor section
+2.2).
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from rheostat.arrays import Ints
+from rheostat.arrays import Floats, Ints
 from rheostat.elastic.elasticutor.allocation import Allocation, allocate
 from rheostat.elastic.elasticutor.balance_executors import balance_executors
-from rheostat.elastic.elasticutor.rates import Rates, usual
+from rheostat.elastic.elasticutor.rates import Rates, fill_missing_rates
 from rheostat.elastic.loop.evacuation import evacuate
 from rheostat.elastic.loop.hysteresis import BUSY, stays
 from rheostat.elastic.model.observation import Observation
@@ -27,17 +28,21 @@ from rheostat.elastic.routing.balance import EVEN, THRESHOLD
 
 @dataclass(frozen=True)
 class ResourceCentric:
-    """Operator-level repartitioning with a global stop.
+    """Repartitions the keys of whole operators, which stops them and everything upstream.
 
     Runs in the simulator; it is not connected to Spark yet.
 
     Attributes:
-        bound: seconds that E[T] may reach: T_max.
-        threshold: imbalance of an operator's slots above which shards move.
-        even: how even slots are then made; in the paper as even as the threshold.
-        steady: slots stay as many as they are unless the model asks for more or fewer by this factor, or the busiest
-            would be less busy by it with those that the model asks for. The paper has no such rule: 1 does as it does.
-        weight: share of the newest interval in the means: less than elsewhere, since every change stops the operator.
+        bound: the largest E[T] allowed, in seconds: the paper's T_max.
+        threshold: largest over mean load of an operator's slots above which shards move.
+        even: largest over mean load to which slots are then evened out; in the paper it equals the threshold.
+        steady: the number of slots stays as it is unless the model's number, or the busiest operator's load per slot,
+            differs by more than this factor. The paper has no such rule: 1 follows the model at once.
+        weight: weight of the newest interval in the moving means, lower than in Elasticutor because every change stops
+            the operator.
+        name: the name in reports.
+        pause: what stops during a change in an engine without epochs.
+        waits: time limits and rests of changes.
     """
 
     bound: float = 0.02
@@ -54,87 +59,110 @@ class ResourceCentric:
 
     @classmethod
     def published(cls, bound: float = 0.02) -> ResourceCentric:
-        """As published: it measures and acts as Elasticutor does (section 5)."""
+        """Return the baseline as published, which measures and decides as Elasticutor does (section 5)."""
         return cls(bound=bound, even=THRESHOLD, steady=1.0, weight=RATE_WEIGHT, name="resource-centric-published")
 
     def begin(self, plan: Plan) -> Rates:
-        """Nothing measured yet."""
+        """Return the history before the first observation."""
         return Rates.nothing(plan)
 
     def learn(self, history: Rates, observation: Observation) -> Rates:
-        """Rates after one more interval."""
+        """Return the rates after one more interval."""
         return history.after(observation, weight=self.weight)
 
     def decide(self, history: Rates, plan: Plan) -> Proposal:
-        """As many slots as M/M/k asks for, evenly loaded."""
-        fled = evacuate(plan, history.cores)
+        """Return as many slots as M/M/k asks for, evenly loaded."""
+        evacuation = evacuate(plan, history.cores)
         problem = history.problem(plan)
-        if fled.stuck or problem:
-            return Proposal(fled.revisions, None, (*fled.reasons, *([problem] if problem else [])), together=True)
-        before, plan = plan, plan.revised(fled.revisions)
-        found, wanted = self._sized(history, plan)
-        used = plan.cores(len(history.cores))
-        sizes = dict(zip(plan.operators, wanted.tolist(), strict=True))
-        slotted = {name: _shrunk(part, sizes[name], used) for name, part in plan.operators.items()}
+        if evacuation.stuck or problem:
+            reasons = (*evacuation.reasons, problem) if problem else evacuation.reasons
+            return Proposal(evacuation.revisions, None, reasons, together=True)
+        lost = {r.operator: r.reasons[0] for r in evacuation.revisions}
+        evacuated = plan.revised(evacuation.revisions)
+        allocation, slots = self._slots_wanted(history, evacuated)
+        # All operators drop slots before any adds some, so that cores given up by one are free for the others.
+        used = evacuated.cores(len(history.cores))
+        nodes = {name: _drop_slots(part, slots[name], used) for name, part in evacuated.operators.items()}
         revisions = []
-        for name, part in before.operators.items():
-            nodes = _grown(slotted[name], sizes[name], part.nodes, history.cores, used)
+        for name, part in plan.operators.items():
+            new_nodes = _add_slots(nodes[name], slots[name], part.nodes, history.cores, used)
             work = history.operators[name].work()
-            owners = np.where(nodes >= 0, 0, -1)
-            routing = plan.operators[name].routing
-            together, even = np.zeros(len(work), dtype=np.int64), min(self.even, self.threshold)
-            routing = balance_executors(routing, work, together, owners, self.threshold, even)
-            revised = OperatorPlan(routing, nodes)
-            if not revised.same(part):
+            routing = self._balance_slots(evacuated.operators[name].routing, work, new_nodes)
+            wanted = OperatorPlan(routing, new_nodes)
+            if not wanted.same(part):
                 moved = int((routing != part.routing).sum())
-                text = f"{name}: {part.slots} to {revised.slots} slots, {moved} shards move"
-                lost = [r.reasons[0] for r in fled.revisions if r.operator == name]
-                revisions.append(
-                    Revision(name, revised, Action.between(part.slots, revised.slots), (text, *lost), found.met)
-                )
-        reasons = (found.reason,)
-        return Proposal(tuple(revisions), None, reasons, together=True) if revisions else replace(STAY, reasons=reasons)
+                text = f"{name}: {part.slots} to {wanted.slots} slots, {moved} shards move"
+                texts = (text, lost[name]) if name in lost else (text,)
+                action = Action.between(part.slots, wanted.slots)
+                revisions.append(Revision(name, wanted, action, texts, allocation.met))
+        if not revisions:
+            return replace(STAY, reasons=(allocation.reason,))
+        return Proposal(tuple(revisions), None, (allocation.reason,), together=True)
 
-    def _sized(self, history: Rates, plan: Plan) -> tuple[Allocation, Ints]:
-        """What the model says, and how many slots every operator is to have."""
+    def _slots_wanted(self, history: Rates, plan: Plan) -> tuple[Allocation, dict[str, int]]:
+        """Return the model's answer, and the number of slots that every operator should have."""
         total = int(history.cores.sum())
         demand = np.array([history.operators[name].demand().sum() for name in plan.operators])
-        service = usual(np.array([history.operators[name].service for name in plan.operators]))
-        found = allocate(demand, service, total, self.bound, history.external)
-        have = np.array([p.slots for p in plan.operators.values()])
-        if stays(found.cores, found.met, have, offered_load(demand, service), total, BUSY, self.steady):
-            return found, have
-        shards = np.array([len(p.routing) for p in plan.operators.values()])
-        wanted = np.minimum(np.maximum(found.cores, 1), shards)
-        # A few slots more or fewer are not worth a stop.
-        close = (wanted <= self.steady * have) & (have <= self.steady * wanted)
-        if have.sum() <= total:
-            wanted = np.where(close & (wanted.sum() - wanted + have <= total), have, wanted)
-        if wanted.sum() > total:
-            wanted = np.minimum(wanted, np.maximum(found.cores, 1))
-        return found, wanted
+        service = fill_missing_rates(np.array([history.operators[name].service for name in plan.operators]))
+        allocation = allocate(demand, service, total, self.bound, history.external)
+        have = np.array([part.slots for part in plan.operators.values()])
+        if stays(allocation.cores, allocation.met, have, offered_load(demand, service), total, BUSY, self.steady):
+            wanted = have
+        else:
+            shards = np.array([len(part.routing) for part in plan.operators.values()])
+            wanted = np.minimum(np.maximum(allocation.cores, 1), shards)
+            # A few slots more or fewer are not worth a stop, unless the operators together would need too many cores.
+            close = (wanted <= self.steady * have) & (have <= self.steady * wanted)
+            if have.sum() <= total:
+                wanted = np.where(close & (wanted.sum() - wanted + have <= total), have, wanted)
+            if wanted.sum() > total:
+                wanted = np.minimum(wanted, np.maximum(allocation.cores, 1))
+        return allocation, dict(zip(plan.operators, wanted.tolist(), strict=True))
+
+    def _balance_slots(self, routing: Ints, work: Floats, nodes: Ints) -> Ints:
+        """Return the slot of every shard, balanced over all slots of the operator."""
+        one_executor = np.zeros(len(work), dtype=np.int64)
+        owners = np.where(nodes >= 0, 0, -1)
+        even = min(self.even, self.threshold)
+        return balance_executors(routing, work, one_executor, owners, self.threshold, even)
 
 
-def _shrunk(plan: OperatorPlan, count: int, used: Ints) -> Ints:
-    """Nodes of the slots after the last ones were dropped; ``used`` is kept up to date."""
+def _drop_slots(plan: OperatorPlan, count: int, used: Ints) -> Ints:
+    """Return the nodes of the slots after all but the first ``count`` are dropped. Updates ``used``.
+
+    Args:
+        plan: where the operator runs.
+        count: the number of slots to keep, at least 1.
+        used: the number of cores in use on every node.
+    """
     nodes = plan.nodes.copy()
-    gone = plan.used[max(count, 1) :]
-    np.subtract.at(used, nodes[gone], 1)
-    nodes[gone] = -1
+    dropped = plan.used[max(count, 1) :]
+    np.subtract.at(used, nodes[dropped], 1)
+    nodes[dropped] = -1
     return nodes
 
 
-def _grown(nodes: Ints, count: int, before: Ints, cores: Ints, used: Ints) -> Ints:
-    """Nodes of the slots with new ones where cores are free, under unused numbers; ``used`` is kept up to date."""
+def _add_slots(nodes: Ints, count: int, before: Ints, cores: Ints, used: Ints) -> Ints:
+    """Return the nodes of the slots with new ones added where cores are free. Updates ``used``.
+
+    New slots get numbers that are unused both now and in the plan before, because a number must not change its node.
+
+    Args:
+        nodes: the node of every slot; -1 for numbers that are not in use.
+        count: the number of slots wanted. There are fewer if no core is free.
+        before: the node of every slot in the plan before.
+        cores: the number of cores of every node.
+        used: the number of cores in use on every node.
+    """
     for _ in range(count - int(np.count_nonzero(nodes >= 0))):
         room = cores - used
         node = int(room.argmax())
         if room[node] <= 0:
             break
-        known = np.r_[before, np.full(max(len(nodes) - len(before), 0), -1)]
-        free = np.flatnonzero((nodes < 0) & (known[: len(nodes)] < 0))
-        if not len(free):
-            nodes, free = np.r_[nodes, -1], np.array([len(nodes)])
-        nodes[free[0]] = node
+        old = np.r_[before, np.full(max(len(nodes) - len(before), 0), -1)][: len(nodes)]
+        unused = np.flatnonzero((nodes < 0) & (old < 0))
+        if not len(unused):
+            nodes, unused = np.r_[nodes, -1], np.array([len(nodes)])
+        nodes[unused[0]] = node
         used[node] += 1
     return nodes

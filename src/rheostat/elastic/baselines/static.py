@@ -1,4 +1,4 @@
-"""The baseline that decides nothing: hash placement and a fixed number of slots."""
+"""The baseline that changes nothing: hash placement and a fixed number of slots."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ from rheostat.elastic.model.policy import Pause, Waits
 
 @dataclass(frozen=True)
 class Static:
-    """Leaves the plan as it is (Elasticutor section 2.2, the static approach).
+    """Leaves the plan as it is: the static approach of Elasticutor section 2.2.
 
-    Runs on Spark, where it is what ``start`` does without a policy, and in the simulator.
+    Runs on Spark, where it is the default of ``start``, and in the simulator.
+
+    Attributes:
+        name: the name in reports.
+        pause: what stops during a change in an engine without epochs: nothing, as there are no changes.
+        waits: time limits and rests of changes, for requests of users.
 
     >>> Static().decide(None, Plan({}, 1)).changes
     False
@@ -28,11 +33,11 @@ class Static:
     ahead: ClassVar[bool] = False
 
     def begin(self, plan: Plan) -> None:
-        """Nothing is remembered."""
+        """Return None: nothing is remembered."""
 
     def learn(self, history: None, observation: Observation) -> None:
-        """Nothing is learned."""
+        """Return None: nothing is learned."""
 
     def decide(self, history: None, plan: Plan) -> Proposal:  # noqa: ARG002
-        """Nothing is changed."""
+        """Return the proposal to change nothing."""
         return STAY

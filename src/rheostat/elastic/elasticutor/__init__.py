@@ -1,18 +1,18 @@
-"""Elasticutor: cores by a queueing network, placed with little state moved, shards balanced inside executors.
+"""Elasticutor: cores by a queueing network, placed so that little state moves, shards balanced inside executors.
 
 =====================  ===============================================================================================
-``elasticutor``        the policy: all of what follows, once per interval
+``elasticutor``        the policy, which calls all of the following once per interval
 ``shard_rates``        rates of one operator by shard, as moving means (section 4.1)
-``rates``              the same of all operators, and when executors are split and merged
+``rates``              rates of all operators, and when to split and merge executors
 ``subspaces``          which executor owns which shards and slots (section 2.2)
 ``allocation``         how many cores every executor gets, by M/M/k (section 4.1)
-``epoch_allocation``   the same where rows come in epochs, by the micro-batch law
-``cores``              who has how many cores on which node
-``placement``          on which nodes those cores are, with little state moved (section 4.2)
-``core_trades``        the exchange of cores that placement comes down to
-``core_market``        its compiled loops: who gives the cheapest core
-``printed_placement``  Algorithm 1 to the letter, for comparison
-``balance_executors``  shards over the slots of each executor (section 3.1)
-``split_merge``        executors that outgrew their node are split, idle ones merged (end of section 4.2)
+``epoch_allocation``   how many cores every executor gets in an engine with epochs, by the micro-batch law
+``cores``              the cores that each executor has on each node
+``placement``          on which nodes the cores are, so that little state moves (section 4.2)
+``core_trades``        the steps of a placement
+``core_market``        the compiled loop that finds the cheapest core
+``printed_placement``  Algorithm 1 exactly as printed, for comparison
+``balance_executors``  which slot of an executor has which of its shards (section 3.1)
+``split_merge``        splits executors that outgrew their node, and merges idle ones (end of section 4.2)
 =====================  ===============================================================================================
 """

@@ -1,8 +1,9 @@
-"""Shards over the slots of many executors at once, by Elasticutor's balancing (section 3.1), compiled.
+"""Balances shards over the slots of many executors at once (Elasticutor section 3.1), compiled.
 
-The rule is that of ``rheostat.elastic.routing.balance``, whose two functions are compiled here, for an operator whose
-executors each own a part of the key space. Within each, shards of slots that are gone go to the least loaded slot,
-heaviest first; then shards move from the most to the least loaded slot until the largest load is within the threshold.
+Each executor owns a part of the operator's key space, and its shards stay in its own slots. Within each executor,
+shards of removed slots go to the least loaded slot, heaviest first. Then shards move from the most to the least loaded
+slot until the largest load is within the threshold. The rule is that of ``rheostat.elastic.routing.balance``, whose two
+functions are compiled here.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ def balance_executors(
     nodes: Ints | None = None,
     nearby: float = 1.0,
 ) -> Ints:
-    """The slot of every shard.
+    """Return the slot of every shard.
 
     Args:
         routing: the slot of every shard so far.
-        loads: work of every shard; what is not a finite number counts as 0.
+        loads: the load of every shard; NaN and infinite values count as 0.
         executors: the executor of every shard.
-        owners: the executor of every slot; -1 for numbers that no slot has.
-        threshold: an executor whose slots are that even is left alone.
-        even: how even the slots are made of one that is not.
-        nodes: the node of every slot, also of those that are gone; all on one node if not given.
-        nearby: a shard stays on its node if that leaves the busier of both slots at most so many times as busy. The
+        owners: the executor of every slot; -1 for slot numbers that are not in use.
+        threshold: an executor is left alone if its largest slot load is at most this many times the mean.
+        even: largest over mean load to which the slots of other executors are evened out.
+        nodes: the node of every slot, also of removed ones; if None, all are on one node.
+        nearby: a shard stays on its node if the busier of the two slots then has at most this many times the load. The
             paper has no such rule: 1 moves shards wherever it is best.
 
     >>> loads, executors, owners = np.array([3.0, 2.0, 2.0, 1.0]), np.array([0, 0, 0, 1]), np.array([0, 1, 0])
@@ -54,12 +55,12 @@ def balance_executors(
     first_slot = np.searchsorted(owners[slots], np.arange(count + 1))
     places = np.zeros(len(owners), dtype=np.int64) if nodes is None else nodes.astype(np.int64)
     slots_of = (slots, first_slot, owners.astype(np.int64), places)
-    _each_executor(result, work, shards, first_shard, *slots_of, threshold, even, nearby)
+    _balance_each(result, work, shards, first_shard, *slots_of, threshold, even, nearby)
     return result
 
 
 @compiled
-def _each_executor(
+def _balance_each(
     routing: Any,
     loads: Any,
     shards: Any,
@@ -72,33 +73,34 @@ def _each_executor(
     even: float,
     nearby: float,
 ) -> None:
+    """Balance the executors one after the other. Changes ``routing``."""
     place_of = np.full(len(owners), -1)  # the place of a slot among those of its executor
     for executor in range(len(first_shard) - 1):
-        mine = shards[first_shard[executor] : first_shard[executor + 1]]
+        own = shards[first_shard[executor] : first_shard[executor + 1]]
         places = slots[first_slot[executor] : first_slot[executor + 1]]
-        if len(mine) == 0 or len(places) == 0:
+        if len(own) == 0 or len(places) == 0:
             continue
         place_of[places] = np.arange(len(places))
-        work, where = loads[mine], np.full(len(mine), -1)
-        totals, whole, lost = np.zeros(len(places)), 0.0, 0
-        for i, shard in enumerate(mine):
-            whole += work[i]
+        work, where = loads[own], np.full(len(own), -1)
+        totals, total, lost = np.zeros(len(places)), 0.0, 0
+        for i, shard in enumerate(own):
+            total += work[i]
             slot = routing[shard]
             if 0 <= slot < len(owners) and owners[slot] == executor:
                 where[i] = place_of[slot]
                 totals[where[i]] += work[i]
             else:
                 lost += 1
-        mean, here = whole / len(places), nodes[places]
+        mean, slot_nodes = total / len(places), nodes[places]
         if lost > 0:
             orphans = np.flatnonzero(where < 0)
             orphans = orphans[np.argsort(-work[orphans])]
             origins = np.full(len(orphans), -1)
             for i, orphan in enumerate(orphans):
-                slot = routing[mine[orphan]]
+                slot = routing[own[orphan]]
                 if 0 <= slot < len(nodes):
                     origins[i] = nodes[slot]
-            _adopt(where, work, totals, here, orphans, origins, nearby * mean)
+            _adopt(where, work, totals, slot_nodes, orphans, origins, nearby * mean)
         if mean > 0.0 and totals.max() > threshold * mean:
-            _even_out(where, work, totals, here, even * mean, 0.0, nearby)
-        routing[mine] = places[where]
+            _even_out(where, work, totals, slot_nodes, even * mean, 0.0, nearby)
+        routing[own] = places[where]

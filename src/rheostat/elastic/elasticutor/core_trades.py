@@ -1,108 +1,150 @@
-"""An assignment of cores while it changes: what costs nothing for all executors at once, the rest on a market."""
+"""The steps of Algorithm 1: moves that cost nothing for all executors at once, the others on a market."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rheostat.arrays import Flags, Floats, Ints
-from rheostat.elastic.elasticutor.core_market import USED, CoreMarket, exchange
-from rheostat.elastic.elasticutor.cores import Cores, fill, sums
+from rheostat.elastic.elasticutor.core_market import ENTRIES, CoreMarket, exchange
+from rheostat.elastic.elasticutor.cores import Cores, fill, give_prices, sums
 
 
-class Board:
-    """The assignment while it changes: cores at home by executor, and the remote ones as entries, executor by executor.
+class CoreTrades:
+    """The cores of all executors while they change hands.
+
+    ``placement.place`` calls ``give_up_surplus``, ``take_from_pools``, ``trade``, ``return_home`` and ``cores`` in that
+    order.
 
     Attributes:
-        here: cores at home, by executor.
-        total: all cores, by executor.
-        away: the remote ones.
-        free: cores that nobody has, by node.
+        homes: the home node of each executor.
+        wanted: the number of cores that each executor should have.
+        at_home: the number of cores at home, by executor.
+        total: the number of all cores, by executor.
+        away: the remote cores.
+        free: the number of free cores, by node.
+        offered: the number of cores that each executor gives if another needs them, its cores in pools not counted.
+        lent: the number of cores at home that each executor has in the pool of its home.
+        pool: the number of cores that cost nothing, by node.
+        pool_before: ``pool`` before any core was taken from it.
     """
 
     def __init__(self, kept: Cores, homes: Ints, wanted: Ints, nodes: Ints) -> None:
+        """Start from the current cores.
+
+        Args:
+            kept: the current cores that still exist.
+            homes: the home node of each executor.
+            wanted: the number of cores that each executor should have.
+            nodes: the number of cores of each node.
+        """
         self.homes, self.wanted = homes, wanted
         at_home = kept.node == homes[kept.executor]
-        self.here = sums(kept.executor[at_home], kept.cores[at_home], len(homes))
+        self.at_home = sums(kept.executor[at_home], kept.cores[at_home], len(homes))
         self.total = kept.by_executor(len(homes))
         self.free = nodes - kept.by_node(len(nodes))
         self.away = kept.part(~at_home)
 
-    def leave_surplus(self, returns: Flags) -> None:
-        """Executors that ought to come home give up remote cores that they do not need; then the pools are known.
+    def give_up_surplus(self, returns: Flags) -> None:
+        """Take surplus remote cores from executors that should return home, and compute offers and pools.
 
-        Others give remote cores first as well, if somebody asks. To give those at home, as the paper's C- suggests, is
-        cheaper once, but leaves executors scattered, for which every later change is dear. What an executor at home
-        has too many of goes for nothing, as if it were free: these cores and the free ones are a node's pool.
+        Other executors also give remote cores first, but only when another executor needs them. The paper's C- suggests
+        giving those at home, which is cheaper at once but leaves executors scattered over nodes, and then every later
+        change is expensive. The surplus of an executor that has only cores at home costs nothing. These cores and the
+        free ones are the pool of a node.
+
+        Args:
+            returns: True for executors that should return home.
         """
-        self._leave(np.where(returns, np.maximum(self.total - self.wanted, 0), 0))
+        self._give_up_remote(np.where(returns, np.maximum(self.total - self.wanted, 0), 0))
         surplus = np.maximum(self.total - self.wanted, 0)
-        self.offered = np.minimum(surplus, self.total - self.here)
+        self.offered = np.minimum(surplus, self.total - self.at_home)
         self.lent = surplus - self.offered
         self.pool = self.free + sums(self.homes, self.lent, len(self.free))
         self.pool_before = self.pool.copy()
 
-    def move_for_free(self, intensity: Floats, stays: Flags) -> None:
-        """Cores from the pool of a home for those who live there only, or must; most data per core first."""
+    def take_from_pools(self, intensity: Floats, local: Flags) -> None:
+        """Give cores from the pool at home to executors that have only cores at home, or are local.
+
+        Args:
+            intensity: bytes per second and core of each executor. The largest are served first.
+            local: True for executors above the locality threshold.
+        """
         need = np.maximum(self.wanted - self.total, 0)
-        takers = np.flatnonzero((need > 0) & ((self.here == self.total) | stays))
+        takers = np.flatnonzero((need > 0) & ((self.at_home == self.total) | local))
         takers = takers[np.argsort(-intensity[takers], kind="stable")]
-        got = fill(self.homes[takers], need[takers], self.pool)
-        self.here[takers] += got
-        self.total[takers] += got
-        self.pool -= sums(self.homes[takers], got, len(self.pool))
+        taken = fill(self.homes[takers], need[takers], self.pool)
+        self.at_home[takers] += taken
+        self.total[takers] += taken
+        self.pool -= sums(self.homes[takers], taken, len(self.pool))
 
-    def trade(self, state: Floats, intensity: Floats, stays: Flags) -> None:
-        """The loop of Algorithm 1 for everyone who still needs cores, most data per core first.
+    def trade(self, state: Floats, intensity: Floats, local: Flags) -> None:
+        """Run the loop of Algorithm 1 for all executors that still need cores.
 
-        If a data-intensive executor finds no core at home, the paper doubles the threshold for all and starts again.
-        Here only that executor goes elsewhere: those before it have their cores at home already, and those after it
-        still try. ``printed`` does as the paper.
+        If a local executor finds no core at home, the paper doubles the threshold for all executors and starts again.
+        Here only that executor takes remote cores: those before it already have theirs at home, and those after it
+        still try. ``printed_placement`` follows the paper.
+
+        Args:
+            state: bytes of state of each executor.
+            intensity: bytes per second and core of each executor. The largest are served first.
+            local: True for executors above the locality threshold.
         """
         takers = np.flatnonzero(self.total < self.wanted)
         if not len(takers):
             return
         market = self._market(state, int((self.wanted - self.total)[takers].sum()))
-        exchange(market, takers[np.argsort(-intensity[takers], kind="stable")], stays)
-        used = slice(int(market.sizes[USED]))
+        exchange(market, takers[np.argsort(-intensity[takers], kind="stable")], local)
+        used = slice(int(market.sizes[ENTRIES]))
         self.away = Cores.summed(market.owners[used], market.nodes[used], market.cores[used])
 
-    def come_home(self, returns: Flags) -> None:
-        """Replace remote cores of executors that ought to come home, as far as their homes have cores to give."""
-        remote = np.where(returns, self.total - self.here, 0)
-        some = fill(self.homes, remote, self.pool)
-        self.pool -= sums(self.homes, some, len(self.pool))
-        self.here += some
-        self.total += some
-        self._leave(some)
+    def return_home(self, returns: Flags) -> None:
+        """Replace remote cores by cores from the pool at home, as many as the pool has.
+
+        Args:
+            returns: True for executors that should return home.
+        """
+        remote = np.where(returns, self.total - self.at_home, 0)
+        replaced = fill(self.homes, remote, self.pool)
+        self.pool -= sums(self.homes, replaced, len(self.pool))
+        self.at_home += replaced
+        self.total += replaced
+        self._give_up_remote(replaced)
 
     def cores(self) -> Cores:
-        """What came of it: cores that the pool gave and nobody had free are taken from those who lent them."""
+        """Return the resulting cores.
+
+        Where more cores were taken from a pool than were free, executors lose the cores that they had lent to it.
+        """
         owed = np.maximum(self.pool_before - self.pool - self.free, 0)
-        here = self.here - fill(self.homes, self.lent, owed)
-        living = np.flatnonzero(here)
+        at_home = self.at_home - fill(self.homes, self.lent, owed)
+        executors = np.flatnonzero(at_home)
         return Cores.summed(
-            np.r_[living, self.away.executor],
-            np.r_[self.homes[living], self.away.node],
-            np.r_[here[living], self.away.cores],
+            np.r_[executors, self.away.executor],
+            np.r_[self.homes[executors], self.away.node],
+            np.r_[at_home[executors], self.away.cores],
         )
 
-    def _leave(self, cores: Ints) -> None:
-        """Every executor gives up some of its remote cores, as far as it has any, first where there are fewest."""
+    def _give_up_remote(self, cores: Ints) -> None:
+        """Take up to ``cores`` remote cores from each executor, first from nodes on which it has fewest."""
         away = self.away
-        fewest = np.flatnonzero(cores[away.executor])
-        if not len(fewest):
+        entries = np.flatnonzero(cores[away.executor])
+        if not len(entries):
             return
-        fewest = fewest[np.lexsort((away.node[fewest], away.cores[fewest]))]
+        entries = entries[np.lexsort((away.node[entries], away.cores[entries]))]
         left = away.cores.copy()
-        left[fewest] -= fill(away.executor[fewest], left[fewest], cores)
-        gone = away.cores - left
-        self.free += sums(away.node, gone, len(self.free))
-        self.total -= sums(away.executor, gone, len(self.total))
+        left[entries] -= fill(away.executor[entries], left[entries], cores)
+        given_up = away.cores - left
+        self.free += sums(away.node, given_up, len(self.free))
+        self.total -= sums(away.executor, given_up, len(self.total))
         self.away = Cores(away.executor, away.node, left).part(left > 0)
 
     def _market(self, state: Floats, need: int) -> CoreMarket:
-        """Offers by price, by node and by home. Works on the board's own arrays, and has room for as many new entries
-        as there are cores needed."""
+        """Return a market with offers by price, by node and by home. It changes the arrays of this object.
+
+        Args:
+            state: bytes of state of each executor.
+            need: the number of cores needed, and so the most entries that the market adds.
+        """
         nodes, size, away = len(self.free), len(self.homes), self.away
         owners, places, counts = (
             np.concatenate([column, np.zeros(need, dtype=np.int64)])
@@ -110,10 +152,7 @@ class Board:
         )
         offers = np.flatnonzero(self.offered[away.executor] > 0)
         donor, total = away.executor[offers], self.total[away.executor[offers]]
-        # The paper's C-, as the market has it for cores at home.
-        prices = np.where(
-            total > 1, state[donor] * (total - away.cores[offers]) / np.maximum(total * (total - 1), 1), state[donor]
-        )
+        prices = give_prices(state[donor], total, away.cores[offers])
         order = np.lexsort((donor, away.node[offers], prices))
         offers, prices = offers[order], prices[order]
         by_node = np.argsort(away.node[offers], kind="stable")
@@ -132,7 +171,7 @@ class Board:
             homes=self.homes,
             wanted=self.wanted,
             state=state,
-            here=self.here,
+            at_home=self.at_home,
             total=self.total,
             pool=self.pool,
             offered=self.offered,
@@ -149,11 +188,11 @@ class Board:
             donors=donors,
             first_donors=first_donors,
             donor_places=donor_places,
-            asked=np.full(len(donors), np.inf),
+            home_prices=np.full(len(donors), np.inf),
             trees=trees,
-            # A sorted array is a heap.
-            rooms=np.sort(-self.pool[with_pool] * nodes + with_pool),
-            mine=np.zeros(nodes, dtype=np.int64),
-            spots=np.zeros(nodes, dtype=np.int64),
+            # Keys as ``key_of`` computes them. A sorted array is a heap.
+            pool_heap=np.sort(-self.pool[with_pool] * nodes + with_pool),
+            own_entry=np.zeros(nodes, dtype=np.int64),
+            own_entries=np.zeros(nodes, dtype=np.int64),
             sizes=np.array([len(away.executor), 0, len(with_pool), 0]),
         )

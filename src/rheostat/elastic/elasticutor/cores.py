@@ -1,4 +1,4 @@
-"""Who has how many cores where, and what it costs to change that (Elasticutor section 4.2)."""
+"""The cores that each executor has on each node, and what it costs to change them (Elasticutor section 4.2)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ import numpy.typing as npt
 from rheostat.arrays import Flags, Floats, Ints
 from rheostat.jit import compiled
 
+_MOST_CORES = 1e6
+"""Upper limit for numbers of cores and nodes, which no cluster reaches."""
+
+_MOST_BYTES = 1e18
+"""Upper limit for bytes and bytes per second, so that sums stay finite."""
+
 
 @dataclass(frozen=True)
 class Cores:
-    """Who has how many cores where: the paper's matrix X without its zeros, one entry per executor and node.
+    """The number of cores that each executor has on each node: the paper's matrix X without its zeros.
 
     Attributes:
-        executor: of every entry.
-        node: of every entry.
-        cores: how many, of every entry.
+        executor: the executor of every entry.
+        node: the node of every entry.
+        cores: the number of cores of every entry.
 
     >>> cores = Cores.of([(0, 3, 2), (1, 3, 1), (0, 4, 1)])
     >>> cores.by_executor(2).tolist(), cores.by_node(5).tolist()
@@ -32,67 +38,95 @@ class Cores:
 
     @classmethod
     def of(cls, entries: Iterable[tuple[int, int, int]]) -> Cores:
-        """From executor, node and number of cores; entries for the same place add up."""
+        """Return cores from tuples of executor, node and number of cores. Entries for the same place are added up."""
         rows = np.array(list(entries), dtype=np.int64).reshape(-1, 3)
         return cls.summed(rows[:, 0], rows[:, 1], rows[:, 2])
 
     @classmethod
     def summed(cls, executor: Ints, node: Ints, cores: Ints) -> Cores:
-        """Sorted by executor and node, with one entry for each; places without cores are left out."""
+        """Return cores sorted by executor and node, with one entry for each. Entries without cores are left out."""
         kept = cores > 0
         executor, node, cores = executor[kept], node[kept], cores[kept]
         order, first = _places(executor, node)
         return cls(executor[order[first]], node[order[first]], np.add.reduceat(cores[order], first))
 
     def entries(self) -> list[tuple[int, int, int]]:
-        """As executor, node and number of cores."""
+        """Return the entries as tuples of executor, node and number of cores."""
         return list(zip(self.executor.tolist(), self.node.tolist(), self.cores.tolist(), strict=True))
 
     def part(self, which: Flags) -> Cores:
-        """Some of the entries."""
+        """Return the entries for which ``which`` is True."""
         return Cores(self.executor[which], self.node[which], self.cores[which])
 
     def by_executor(self, executors: int) -> Ints:
-        """How many cores each executor has."""
+        """Return the number of cores of each executor."""
         return sums(self.executor, self.cores, executors)
 
     def by_node(self, nodes: int) -> Ints:
-        """How many cores of each node are in use."""
+        """Return the number of cores in use on each node."""
         return sums(self.node, self.cores, nodes)
 
 
 def migration(before: Cores, after: Cores, state: npt.ArrayLike) -> float:
-    """Bytes of state that leave their node, if an executor's state is spread evenly over its cores.
+    """Return the bytes of state that leave their node, if an executor's state is spread evenly over its cores.
 
-    The paper's C(X|X~), with the share of the old cores in the first term: C+ and C- follow from it only that way.
+    This is the paper's C(X|X~), except that its first term uses the share of the old cores: only then do the paper's C+
+    and C- follow from it.
+
+    Args:
+        before: the cores before.
+        after: the cores afterwards.
+        state: bytes of state of each executor.
 
     >>> migration(Cores.of([(0, 0, 1), (0, 1, 1)]), Cores.of([(0, 0, 2)]), [10.0])
     5.0
     """
-    sizes = clean(state)
+    sizes = clipped(state)
     totals = [np.maximum(cores.by_executor(len(sizes)), 1) for cores in (before, after)]
     parts = [sizes[c.executor] * c.cores / t[c.executor] for c, t in zip((before, after), totals, strict=True)]
     executor, node = np.r_[before.executor, after.executor], np.r_[before.node, after.node]
     order, first = _places(executor, node)
     leaves = np.maximum(np.add.reduceat(np.r_[parts[0], -parts[1]][order], first), 0.0)
-    # Differences of shares that ought to be equal may be off in the last digit.
+    # Rounding makes tiny differences between shares that are equal.
     return float(leaves[leaves > 1e-9 * sizes[executor[order[first]]]].sum())
 
 
+def give_prices(state: Floats, total: Ints, there: Ints) -> Floats:
+    """Return the bytes of state that move if an executor gives up one of its cores on a node: the paper's C-.
+
+    That is ``s (X - x) / (X (X - 1))``: the state of this core that goes to other nodes. With its last core, the
+    executor gives up all its state. Arguments are broadcast.
+
+    Args:
+        state: bytes of state of the executor, s.
+        total: the number of its cores, X.
+        there: the number of its cores on the node, x.
+
+    >>> give_prices(np.array([12.0, 12.0]), np.array([3, 1]), np.array([1, 1])).tolist()
+    [4.0, 12.0]
+    """
+    return np.where(total > 1, state * (total - there) / np.maximum(total * (total - 1), 1), state)
+
+
 def _places(executor: Ints, node: Ints) -> tuple[Ints, Ints]:
-    """The order of entries by executor and node, and where in it each place begins."""
+    """Return the order of entries by executor and node, and where in it each pair of executor and node begins."""
     width = int(node.max(initial=0)) + 1
     if min(executor.min(initial=0), node.min(initial=0)) < 0 or executor.max(initial=0) >= 2**62 // width:
         order = np.lexsort((node, executor))
     else:
-        # One number sorts faster than two, and in next to no time if most are in order already.
+        # One number sorts faster than two, and a stable sort is very fast if most are in order already.
         order = np.argsort(executor * width + node, kind="stable")
-    other = (np.diff(executor[order]) != 0) | (np.diff(node[order]) != 0)
-    return order, np.flatnonzero(np.concatenate([[True], other])[: len(order)])
+    differs = (np.diff(executor[order]) != 0) | (np.diff(node[order]) != 0)
+    return order, np.flatnonzero(np.concatenate([[True], differs])[: len(order)])
 
 
 def fill(groups: Ints, amounts: Ints, room: Ints) -> Ints:
-    """How much of each amount fits into the room of its group, first come first served.
+    """Return how much of each amount fits into the room of its group, first come first served.
+
+    Args:
+        groups: the group of every amount.
+        amounts: the amounts.
+        room: the room of every group.
 
     >>> fill(np.array([0, 1, 0]), np.array([2, 2, 2]), np.array([3, 1])).tolist()
     [2, 1, 1]
@@ -111,17 +145,19 @@ def _fill(groups: Ints, amounts: Ints, left: Ints) -> Ints:
 
 
 def sums(groups: Ints, amounts: Ints, size: int) -> Ints:
+    """Return the sum of the amounts of every group, for groups from 0 to ``size - 1``."""
     return np.bincount(groups, weights=amounts, minlength=size).astype(np.int64)
 
 
-def whole(values: npt.ArrayLike, least: int = 0) -> Ints:
-    """Whole numbers from whatever was measured, limited to what a node could possibly have."""
-    return np.clip(np.nan_to_num(np.asarray(values, dtype=np.float64), nan=least), least, 1e6).astype(np.int64)
+def whole_numbers(values: npt.ArrayLike, least: int = 0) -> Ints:
+    """Return the values as integers from ``least`` to ``_MOST_CORES``; NaN counts as ``least``."""
+    return np.clip(np.nan_to_num(np.asarray(values, dtype=np.float64), nan=least), least, _MOST_CORES).astype(np.int64)
 
 
-def clean(values: npt.ArrayLike) -> Floats:
-    """Sizes and rates that can be added up: NaN and infinite values count as 0."""
-    return np.clip(np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0), 0.0, 1e18)
+def clipped(values: npt.ArrayLike) -> Floats:
+    """Return sizes or rates as numbers from 0 to ``_MOST_BYTES``; NaN counts as 0."""
+    return np.clip(np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0), 0.0, _MOST_BYTES)
 
 
 NOTHING = Cores.of([])
+"""No cores at all."""

@@ -1,12 +1,14 @@
-"""Elasticutor as a policy: cores by a queueing network, placed by Algorithm 1, shards balanced inside executors.
+"""The Elasticutor policy: cores by a queueing network, placed by Algorithm 1, shards balanced inside executors.
 
-Every interval it decides how many cores each executor of every operator gets (section 4.1), where they are (section
-4.2), and which of an executor's slots has which of its shards (section 3.1). Shards never leave their executor, except
-in the coarse rounds that the paper leaves for later: executors that outgrew their node are split, idle ones merged.
+In every interval it decides how many cores each executor gets (section 4.1), on which nodes these cores are (section
+4.2), and which of an executor's shards are in which of its slots (section 3.1). Shards never leave their executor,
+except in the rounds that the paper leaves to future work: executors that outgrew their node are split, and idle ones
+are merged.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -27,10 +29,10 @@ from rheostat.elastic.elasticutor.placement import (
     place_as_printed,
     place_naively,
 )
-from rheostat.elastic.elasticutor.rates import Rates, usual
+from rheostat.elastic.elasticutor.rates import Rates, fill_missing_rates
 from rheostat.elastic.elasticutor.shard_rates import ShardRates
 from rheostat.elastic.elasticutor.split_merge import EVERY, reshape
-from rheostat.elastic.elasticutor.subspaces import fitted, living, subspaces_of
+from rheostat.elastic.elasticutor.subspaces import drop_empty_executors, merge_to_fit, subspaces_of
 from rheostat.elastic.loop.hysteresis import BUSY, idle, stays
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision, Subspaces
@@ -48,24 +50,30 @@ class Elasticutor:
     Runs in the simulator; it is not connected to Spark yet.
 
     Attributes:
-        bound: seconds that E[T] may reach: T_max.
-        locality: bytes per second and core above which an executor stays on its node.
-        threshold: imbalance of an executor's slots above which shards move.
-        even: how even slots are then made. In the paper that is the threshold, where the next change is never far.
-        steady: cores stay as they are while the busiest executor is within this factor of what it could be. The paper
-            has no such rule: 1 decides anew in every interval.
-        uneven: how much busier than the mean the busiest slot of an executor may be and still keep up. In the paper's
-            model, M/M/k, an executor's cores share one queue, which is 1; in fact each has a queue of its own.
-        nearby: a shard stays on its node if its slots are then at most so many times as busy; 1 in the paper.
-        release: executors give back cores that they do not need. In the paper they keep them until others do.
-        horizon: seconds for which a plan is expected to last: executors with much data come home if that moves less
-            state than they would send meanwhile.
-        informed: cores are placed by Algorithm 1; otherwise wherever there are any, as in the paper's naive-EC.
-        printed: by Algorithm 1 as the paper prints it. Otherwise remote cores are given up first, executors come home,
-            and one that finds no core at home goes elsewhere without a higher locality threshold for all.
-        overhead: seconds that an epoch costs without rows, where rows come in epochs: cores then follow the micro-batch
-            law. None for an engine without epochs, the paper's.
-        reshaping: seconds between two rounds of splitting and merging executors; 0 leaves executors as they are.
+        bound: the largest E[T] allowed, in seconds: the paper's T_max.
+        locality: bytes per second and core above which an executor uses only cores of its own node.
+        threshold: largest over mean load of an executor's slots above which shards move.
+        even: largest over mean load to which slots are then evened out. In the paper it equals the threshold, so the
+            next change soon follows.
+        steady: cores stay as they are while the busiest executor has at most this many times the load per core that it
+            would have with the model's cores. The paper has no such rule: 1 decides anew in every interval.
+        uneven: largest over mean load of an executor's slots to allow for in the queueing model. The paper's M/M/k
+            assumes that an executor's cores share one queue, which is 1; in fact each slot has its own queue.
+        nearby: a shard stays on its node if the busier slot then has at most this many times the load; 1 in the paper.
+        release: True if executors give back cores that they do not need. In the paper they keep them until another
+            executor needs them.
+        horizon: seconds for which a plan is expected to last. An executor with much data gives up remote cores for
+            cores of its own node if that moves fewer bytes of state than it would send in this time.
+        informed: True if cores are placed by Algorithm 1; False takes any free cores, as the paper's naive-EC does.
+        printed: True to follow Algorithm 1 exactly as the paper prints it. Otherwise remote cores are given up first,
+            executors return to their own node, and one that finds no core there takes a remote one without raising the
+            locality threshold for all.
+        overhead: seconds that an epoch costs without rows. The number of cores then follows the micro-batch law. None
+            for an engine without epochs, as in the paper.
+        reshaping: seconds between two rounds of splitting and merging executors; 0 for no such rounds.
+        name: the name in reports.
+        pause: what stops during a change in an engine without epochs.
+        waits: time limits and rests of changes.
     """
 
     bound: float = 0.02
@@ -90,12 +98,15 @@ class Elasticutor:
 
     @classmethod
     def published(cls, bound: float = 0.02) -> Elasticutor:
-        """As published: without the rules above that the paper does not have.
+        """Return the policy as published, without the rules above that are not in the paper.
 
-        What it leaves open is filled in as in the others. Rates are means of the last intervals, of the newest alone
-        once keys have shifted, and what a source that is held back would have sent counts; what waits is to be worked
-        off within five seconds; cores that nobody has are taken before those of others; a shard whose slot goes stays
-        on its node if a slot there has room; with too few cores all get a share.
+        Where the paper leaves a choice open, it does the same as the other variants:
+
+        - Rates are moving means, which start again when keys shift. Rows that back-pressure held back count as arrived.
+        - Waiting rows are to be processed within five seconds.
+        - Free cores are taken before those of other executors.
+        - A shard whose slot is removed stays on its node if a slot there has room.
+        - If there are too few cores, all executors get a share.
         """
         return cls(
             bound=bound,
@@ -111,165 +122,184 @@ class Elasticutor:
 
     @classmethod
     def naive(cls, bound: float = 0.02) -> Elasticutor:
-        """The paper's naive-EC: the same without regard to state that moves and data that travels (section 5.4)."""
+        """Return the paper's naive-EC, which ignores the cost of moved state and remote data (section 5.4)."""
         return cls(bound=bound, informed=False, name="naive-ec")
 
     @classmethod
     def hybrid(cls, bound: float = 0.02, every: float = EVERY) -> Elasticutor:
-        """With the paper's future work: executors are split and merged every ten minutes (section 4.2)."""
+        """Return the paper's future work: executors are also split and merged, every ten minutes (section 4.2)."""
         return cls(bound=bound, reshaping=every, name="elasticutor-hybrid")
 
     def begin(self, plan: Plan) -> Rates:
-        """Nothing measured yet."""
+        """Return the history before the first observation."""
         return Rates.nothing(plan)
 
     def learn(self, history: Rates, observation: Observation) -> Rates:
-        """Rates after one more interval."""
+        """Return the rates after one more interval."""
         return history.after(observation, self.reshaping)
 
     def decide(self, history: Rates, plan: Plan) -> Proposal:
-        """Cores for every executor, their places, and balanced slots."""
+        """Return new cores for every executor, their nodes, and balanced slots."""
         total, problem = int(history.cores.sum()), history.problem(plan)
         if problem:
             return Proposal(reasons=(problem,))
         if len(plan.operators) > total:
             return Proposal(reasons=(f"{len(plan.operators)} operators cannot share {total} cores",))
-        subspaces = {name: living(subspaces_of(part)) for name, part in plan.operators.items()}
         reasons: list[str] = []
-        if history.due:
-            subspaces = {name: self._reshaped(name, s, history, reasons) for name, s in subspaces.items()}
-        if sum(len(owned.homes) for owned in subspaces.values()) > total:
-            subspaces, merged = fitted(
-                subspaces, {n: history.operators[n].work(self._waiting) for n in subspaces}, total
-            )
-            reasons += merged
+        subspaces = self._subspaces(history, plan, reasons)
         allocation, placement = self.schedule(history, plan, subspaces)
         reasons += [allocation.reason, placement.reason]
         revisions = []
         first = 0
         for name, part in plan.operators.items():
             count = len(subspaces[name].homes)
-            cores = placement.cores.part(
-                (placement.cores.executor >= first) & (placement.cores.executor < first + count)
-            )
-            mine = Cores(cores.executor - first, cores.node, cores.cores)
-            wanted = _slotted(part, subspaces[name], mine, placement.homes[first : first + count])
-            wanted = self._levelled(wanted, part, history.operators[name].work(self._waiting))
+            of_operator = (placement.cores.executor >= first) & (placement.cores.executor < first + count)
+            cores = placement.cores.part(of_operator)
+            cores = Cores(cores.executor - first, cores.node, cores.cores)
+            wanted = _assign_slots(part, subspaces[name], cores, placement.homes[first : first + count])
+            wanted = self._balance_slots(wanted, part, history.operators[name].work(self._usual_wait))
             first += count
             if not wanted.same(part):
                 action = Action.between(part.slots, wanted.slots)
                 moved = int((wanted.routing != part.routing).sum())
                 text = f"{name}: {part.slots} to {wanted.slots} cores, {moved} shards change their slot"
                 revisions.append(Revision(name, wanted, action, (text,), allocation.met))
-        return (
-            Proposal(tuple(revisions), None, tuple(reasons), together=True)
-            if revisions
-            else replace(STAY, reasons=tuple(reasons))
-        )
+        if not revisions:
+            return replace(STAY, reasons=tuple(reasons))
+        return Proposal(tuple(revisions), None, tuple(reasons), together=True)
+
+    def _subspaces(self, history: Rates, plan: Plan, reasons: list[str]) -> dict[str, Subspaces]:
+        """Return the executors of every operator after splits and merges. Adds why to ``reasons``."""
+        subspaces = {name: drop_empty_executors(subspaces_of(part)) for name, part in plan.operators.items()}
+        if history.due:
+            subspaces = {name: self._split_and_merge(name, s, history, reasons) for name, s in subspaces.items()}
+        total = int(history.cores.sum())
+        if sum(len(owned.homes) for owned in subspaces.values()) > total:
+            work = {name: history.operators[name].work(self._usual_wait) for name in subspaces}
+            subspaces, merged = merge_to_fit(subspaces, work, total)
+            reasons += merged
+        return subspaces
 
     def schedule(
         self, history: Rates, plan: Plan, subspaces: Mapping[str, Subspaces]
     ) -> tuple[Allocation, CorePlacement]:
-        """How many cores every executor gets, and on which nodes (section 4): what the paper times in table 3."""
-        known, current = _executors(subspaces, history.operators, self._waiting), _current(plan, subspaces)
-        allocation = self._allocate(known, current, history)
-        return allocation, self._place(allocation.cores, known, current, history.cores)
+        """Return how many cores every executor gets, and on which nodes (section 4). The paper's table 3 times this."""
+        executors = _executor_rates(subspaces, history.operators, self._usual_wait)
+        current = _current_cores(plan, subspaces)
+        allocation = self._allocate(executors, current, history)
+        return allocation, self._place(allocation.cores, executors, current, history.cores)
 
-    def _allocate(self, known: Executors, current: Cores, history: Rates) -> Allocation:
-        """Cores for every executor; those it has, if they are nearly as good."""
+    def _allocate(self, executors: Executors, current: Cores, history: Rates) -> Allocation:
+        """Return the cores of every executor: those of the model, or the present ones if they are nearly as good."""
         total = int(history.cores.sum())
-        services = self._services(known)
+        services = self._services(executors)
         if self.overhead is not None:
-            found = allocate_epochs(known.arrivals, services, total, self.bound, self.overhead)
+            allocation = allocate_epochs(executors.arrivals, services, total, self.bound, self.overhead)
         else:
-            found = allocate(known.arrivals, services, total, self.bound, history.external)
-        have, load = current.by_executor(len(known.arrivals)), offered_load(known.arrivals, services)
-        kept = stays(found.cores, found.met, have, load, total, self._busy(), self.steady)
-        return replace(found, cores=have) if kept else found
+            allocation = allocate(executors.arrivals, services, total, self.bound, history.external)
+        have, load = current.by_executor(len(executors.arrivals)), offered_load(executors.arrivals, services)
+        if not stays(allocation.cores, allocation.met, have, load, total, self._busy(), self.steady):
+            return allocation
+        reason = allocation.reason
+        if (have != allocation.cores).any():
+            reason += f"; the present {have.sum()} cores are nearly as good and stay"
+        return replace(allocation, cores=have, reason=reason)
 
-    def _services(self, known: Executors) -> Floats:
-        """Rows per second of one core; less if what an executor has is not spread evenly over its slots."""
-        return usual(known.services) / max(self.uneven, 1.0)
+    def _services(self, executors: Executors) -> Floats:
+        """Return rows per second of one core, lowered by the imbalance to allow for."""
+        return fill_missing_rates(executors.services) / max(self.uneven, 1.0)
 
     def _busy(self) -> float:
-        """How busy the busiest executor may be without getting more cores."""
+        """Return the load per core up to which the busiest executor gets no more cores."""
         if self.overhead is None:
             return BUSY
         return largest_rho(self.overhead, self.bound) or BUSY
 
     @property
-    def _waiting(self) -> float:
-        """Seconds for which rows usually wait for the next epoch; more than that is a backlog."""
+    def _usual_wait(self) -> float:
+        """Seconds that rows usually wait for the next epoch. Rows of this time are no backlog."""
         return 0.0 if self.overhead is None else usual_wait(self.overhead, self.bound)
 
-    def _place(self, wanted: Ints, known: Executors, current: Cores, cores: Ints) -> CorePlacement:
-        load = offered_load(known.arrivals, self._services(known))
-        kept = _released(current, wanted, known.homes, load) if self.release else current
-        given = cores, known.homes, kept, known.state, known.traffic
+    def _place(self, wanted: Ints, executors: Executors, current: Cores, cores: Ints) -> CorePlacement:
+        """Return the nodes of the wanted cores, by the placement that this policy uses."""
+        load = offered_load(executors.arrivals, self._services(executors))
+        kept = _release_idle_cores(current, wanted, executors.homes, load) if self.release else current
+        inputs = cores, executors.homes, kept, executors.state, executors.traffic
         if not self.informed:
-            return place_naively(wanted, *given)
+            return place_naively(wanted, *inputs)
         if self.printed:
-            return place_as_printed(wanted, *given, self.locality)
-        return place(wanted, *given, self.locality, self.horizon)
+            return place_as_printed(wanted, *inputs, self.locality)
+        return place(wanted, *inputs, self.locality, self.horizon)
 
-    def _levelled(self, plan: OperatorPlan, old: OperatorPlan, work: Floats) -> OperatorPlan:
-        """Shards over the slots of each executor."""
+    def _balance_slots(self, plan: OperatorPlan, old: OperatorPlan, work: Floats) -> OperatorPlan:
+        """Return the plan with the shards of each executor balanced over its slots."""
         assert plan.subspaces is not None
         owned = plan.subspaces
+        # Shards of removed slots prefer the node they were on.
         nodes = plan.nodes.copy()
-        gone = np.flatnonzero((nodes[: len(old.nodes)] < 0) & (old.nodes >= 0))
-        nodes[gone] = old.nodes[gone]
-        nearby = self.nearby if self.informed else 1.0
-        shards = plan.routing, work, owned.executors, owned.owners
-        routing = balance_executors(*shards, self.threshold, min(self.even, self.threshold), nodes, nearby)
+        removed = np.flatnonzero((nodes[: len(old.nodes)] < 0) & (old.nodes >= 0))
+        nodes[removed] = old.nodes[removed]
+        routing = balance_executors(
+            plan.routing,
+            work,
+            owned.executors,
+            owned.owners,
+            threshold=self.threshold,
+            even=min(self.even, self.threshold),
+            nodes=nodes,
+            nearby=self.nearby if self.informed else 1.0,
+        )
         return OperatorPlan(routing, plan.nodes, owned)
 
-    def _reshaped(self, name: str, subspaces: Subspaces, history: Rates, reasons: list[str]) -> Subspaces:
-        """Executors split and merged; a new one begins on the node with most room, which placement finds."""
+    def _split_and_merge(self, name: str, subspaces: Subspaces, history: Rates, reasons: list[str]) -> Subspaces:
+        """Return the executors of an operator after one round of splitting and merging. Adds why to ``reasons``.
+
+        New executors have no home (-1) yet: placement gives them the node with most room.
+        """
         if not history.operators[name].service > 0:
             return subspaces
-        room = history.cores[np.clip(subspaces.homes, 0, len(history.cores) - 1)]
-        found = reshape(subspaces.executors.tolist(), history.operators[name].work(self._waiting), room)
-        reasons += [f"{name}: {split.reason}" for split in found.splits]
-        reasons += [f"{name}: {merge.reason}" for merge in found.merges]
-        executors = np.array(found.routing, dtype=np.int64)
+        node_cores = history.cores[np.clip(subspaces.homes, 0, len(history.cores) - 1)]
+        reshaping = reshape(subspaces.executors.tolist(), history.operators[name].work(self._usual_wait), node_cores)
+        reasons += [f"{name}: {split.reason}" for split in reshaping.splits]
+        reasons += [f"{name}: {merge.reason}" for merge in reshaping.merges]
+        executors = np.array(reshaping.routing, dtype=np.int64)
         size = max(int(executors.max()) + 1, len(subspaces.homes))
         homes = np.r_[subspaces.homes, np.full(size - len(subspaces.homes), -1)]
-        return living(Subspaces(executors, subspaces.owners, homes))
+        return drop_empty_executors(Subspaces(executors, subspaces.owners, homes))
 
 
-def _released(current: Cores, wanted: Ints, homes: Ints, load: Floats) -> Cores:
-    """Drop cores of executors that have far too many, remote ones first.
+def _release_idle_cores(current: Cores, wanted: Ints, homes: Ints, load: Floats) -> Cores:
+    """Return the current cores without those of executors that have far too many. Remote cores are dropped first.
 
-    Algorithm 1 takes cores from those who have too many only when others want them. Whoever pays for cores wants them
-    back as well.
+    Algorithm 1 takes spare cores from an executor only when another one needs them. Cores that nobody needs cost money,
+    so they are released as well.
     """
     have = current.by_executor(len(wanted))
-    gives_back = idle(have, wanted, load)
-    if not gives_back.any():
+    has_idle = idle(have, wanted, load)
+    if not has_idle.any():
         return current
     order = np.lexsort((current.cores, current.node == homes[current.executor]))
     executor, node, cores = current.executor[order], current.node[order], current.cores[order]
-    gives = fill(executor, cores, np.where(gives_back, have - wanted, 0))
-    return Cores.summed(executor, node, cores - gives)
+    released = fill(executor, cores, np.where(has_idle, have - wanted, 0))
+    return Cores.summed(executor, node, cores - released)
 
 
-def _executors(subspaces: Mapping[str, Subspaces], measured: Mapping[str, ShardRates], waiting: float) -> Executors:
-    """What is known of the executors of all operators, one after the other."""
+def _executor_rates(subspaces: Mapping[str, Subspaces], rates: Mapping[str, ShardRates], wait: float) -> Executors:
+    """Return the rates of the executors of all operators, operator by operator."""
     parts: list[tuple[Floats, ...]] = []
     for name, owned in subspaces.items():
-        seen, count = measured[name], len(owned.homes)
+        shards, count = rates[name], len(owned.homes)
         demand, state, traffic = (
             np.bincount(owned.executors, weights=v, minlength=count).astype(np.float64)
-            for v in (seen.demand(waiting), seen.state, seen.traffic)
+            for v in (shards.demand(wait), shards.state, shards.traffic)
         )
-        parts.append((demand, np.full(count, seen.service), state, traffic, owned.homes.astype(np.float64)))
+        parts.append((demand, np.full(count, shards.service), state, traffic, owned.homes.astype(np.float64)))
     arrivals, services, state, traffic, homes = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Executors(arrivals, services, state, traffic, homes.astype(np.int64))
 
 
-def _current(plan: Plan, subspaces: Mapping[str, Subspaces]) -> Cores:
-    """Who has how many cores on which nodes."""
+def _current_cores(plan: Plan, subspaces: Mapping[str, Subspaces]) -> Cores:
+    """Return the number of cores of every executor on every node, with executors numbered operator by operator."""
     executor, node, first = [], [], 0
     for name, part in plan.operators.items():
         owned = subspaces[name]
@@ -281,57 +311,59 @@ def _current(plan: Plan, subspaces: Mapping[str, Subspaces]) -> Cores:
     return Cores.summed(executors, np.concatenate(node), np.ones(len(executors), dtype=np.int64))
 
 
-def _slotted(plan: OperatorPlan, owned: Subspaces, cores: Cores, homes: Ints) -> OperatorPlan:
-    """Slots for the cores of every executor: those it has stay where the cores are, others come and go."""
+def _assign_slots(plan: OperatorPlan, owned: Subspaces, cores: Cores, homes: Ints) -> OperatorPlan:
+    """Return the plan with one slot for every core of every executor. Present slots stay where their core stays.
+
+    Args:
+        plan: where the operator runs now.
+        owned: the executors of the operator.
+        cores: the cores that each executor is to have.
+        homes: the new home of each executor.
+    """
     nodes, owners = plan.nodes.copy(), np.where(plan.nodes >= 0, owned.owners, -1)
+    # An executor and a node as one number, so that slots and cores can be matched.
     size = int(max(cores.node.max(initial=0), nodes.max(initial=0))) + 1
-    used = np.flatnonzero(nodes >= 0)
-    have = owners[used] * size + nodes[used]
     wanted = dict(zip((cores.executor * size + cores.node).tolist(), cores.cores.tolist(), strict=True))
-    order = np.argsort(have, kind="stable")
-    place = np.arange(len(used)) - np.searchsorted(have[order], have[order])
-    limit = np.array([wanted.get(int(key), 0) for key in have[order]], dtype=np.int64)
-    gone = used[order][place >= limit]
-    nodes[gone], owners[gone] = -1, -1
-    keys, counts = np.unique(have, return_counts=True)
-    missing = np.array([n - c for n, c in _missing(wanted, dict(zip(keys.tolist(), counts.tolist(), strict=True)))])
-    new = (
-        np.repeat(np.fromiter(wanted, dtype=np.int64, count=len(wanted)), np.maximum(missing, 0))
-        if wanted
-        else gone[:0]
-    )
-    slots = _numbers(new % size, gone, plan.nodes)
-    grown = np.full(max(int(slots.max(initial=-1)) + 1 - len(nodes), 0), -1)
-    nodes, owners = np.r_[nodes, grown], np.r_[owners, grown]
+    used = np.flatnonzero(nodes >= 0)
+    places = owners[used] * size + nodes[used]
+    # Where an executor has more slots on a node than cores, the last ones are removed.
+    order = np.argsort(places, kind="stable")
+    rank = np.arange(len(used)) - np.searchsorted(places[order], places[order])
+    limit = np.array([wanted.get(place, 0) for place in places[order].tolist()], dtype=np.int64)
+    removed = used[order][rank >= limit]
+    nodes[removed], owners[removed] = -1, -1
+    # Where it has fewer, new ones are added.
+    counts = Counter(places.tolist())
+    missing = np.array([max(count - counts[place], 0) for place, count in wanted.items()], dtype=np.int64)
+    new = np.repeat(np.array(list(wanted), dtype=np.int64), missing)
+    slots = _slot_numbers(new % size, removed, plan.nodes)
+    extra = np.full(max(int(slots.max(initial=-1)) + 1 - len(nodes), 0), -1)
+    nodes, owners = np.r_[nodes, extra], np.r_[owners, extra]
     nodes[slots], owners[slots] = new % size, new // size
     return OperatorPlan(plan.routing, nodes, Subspaces(owned.executors, owners, homes))
 
 
-def _numbers(where: Ints, gone: Ints, nodes: Ints) -> Ints:
-    """Numbers for new slots: those of slots that go on the same node, or else unused ones.
+def _slot_numbers(where: Ints, removed: Ints, nodes: Ints) -> Ints:
+    """Return numbers for new slots: those of slots removed from the same node, or else unused ones.
 
-    A number must not change its node from one plan to the next: state is looked for where the slot was.
+    A number must not change its node from one plan to the next, because its state is looked for on the old node.
 
     Args:
         where: the node of every new slot.
-        gone: slots that go.
-        nodes: of all slots before.
+        removed: the slots that are removed.
+        nodes: the node of every slot before; -1 for numbers that were not in use.
 
-    >>> _numbers(np.array([0, 1, 1, 1]), np.array([2, 0]), np.array([1, 0, 1, -1])).tolist()
+    >>> _slot_numbers(np.array([0, 1, 1, 1]), np.array([2, 0]), np.array([1, 0, 1, -1])).tolist()
     [3, 2, 0, 4]
     """
-    order, left = np.argsort(where, kind="stable"), gone[np.argsort(nodes[gone], kind="stable")]
-    sought, offered = where[order], nodes[left]
+    order, reusable = np.argsort(where, kind="stable"), removed[np.argsort(nodes[removed], kind="stable")]
+    sought, offered = where[order], nodes[reusable]
     place = np.searchsorted(offered, sought) + np.arange(len(order)) - np.searchsorted(sought, sought)
-    same = place < len(left)
+    same = place < len(reusable)
     same[same] = offered[place[same]] == sought[same]
-    found = np.full(len(where), -1)
-    found[order[same]] = left[place[same]]
-    others = np.flatnonzero(found < 0)
-    free = np.flatnonzero(nodes < 0)
-    found[others] = np.r_[free, len(nodes) + np.arange(max(len(others) - len(free), 0))][: len(others)]
-    return found
-
-
-def _missing(wanted: Mapping[int, int], have: Mapping[int, int]) -> list[tuple[int, int]]:
-    return [(count, have.get(key, 0)) for key, count in wanted.items()]
+    numbers = np.full(len(where), -1)
+    numbers[order[same]] = reusable[place[same]]
+    others = np.flatnonzero(numbers < 0)
+    unused = np.flatnonzero(nodes < 0)
+    numbers[others] = np.r_[unused, len(nodes) + np.arange(max(len(others) - len(unused), 0))][: len(others)]
+    return numbers

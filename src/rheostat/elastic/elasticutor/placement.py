@@ -1,12 +1,12 @@
 """Which cores on which nodes every executor gets (Elasticutor section 4.2, Algorithm 1).
 
-Executors that need more cores take them from nodes with free ones and from executors that have more than they need, so
-that little state crosses the network. Executors that move much data per core, more than the locality threshold,
-accept only cores of their own node, their home, as long as it has any to give. There is always a plan: too few cores
-are shared, and the plan says who misses how many.
+Executors that need more cores take free ones, or those of executors that have too many, so that little state crosses
+the network. An executor that sends more bytes per second and core than the locality threshold takes only cores of its
+own node, its home, while there are any. There is always a plan: if there are too few cores they are shared, and the
+plan says how many each executor misses.
 
-Most moves cost nothing: an executor that lives on one node takes a free core there, or one of a neighbour that lives
-there as well. These are made for all executors at once with array operations; the others follow one by one.
+Most moves cost nothing: an executor all of whose cores are at home takes a free core there, or one of another such
+executor. These moves are made for all executors at once with array operations, the others one by one.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ import numpy.typing as npt
 
 from rheostat.arrays import Floats, Ints
 from rheostat.elastic.elasticutor.allocation import Allocation, allocate, share
-from rheostat.elastic.elasticutor.core_market import settle
-from rheostat.elastic.elasticutor.core_trades import Board
-from rheostat.elastic.elasticutor.cores import Cores, clean, fill, migration, sums, whole
-from rheostat.elastic.elasticutor.printed_placement import reassigned
+from rheostat.elastic.elasticutor.core_market import choose_homes
+from rheostat.elastic.elasticutor.core_trades import CoreTrades
+from rheostat.elastic.elasticutor.cores import Cores, clipped, fill, migration, sums, whole_numbers
+from rheostat.elastic.elasticutor.printed_placement import reassign_cores
 
 LOCALITY = 512 * 1024.0
-"""Bytes per second and core above which an executor stays at home: the paper's value."""
+"""Bytes per second and core above which an executor takes only cores at home: the paper's value."""
 
 HORIZON = 30.0
-"""Seconds that a plan is expected to last: the paper's workloads shift every half minute (section 5.1)."""
+"""Seconds for which a plan is expected to last: the paper's workloads shift every half minute (section 5.1)."""
 
 
 @dataclass(frozen=True)
 class Executors:
-    """What is known of the executors of a topology, one value of each array per executor.
+    """The rates and homes of the executors of a topology, as arrays by executor.
 
     Attributes:
         arrivals: rows per second that arrive.
         services: rows per second that one core processes.
         state: bytes of state.
-        traffic: bytes per second that go in and out.
-        homes: the node on which each one lives; -1 for one that has none yet.
+        traffic: bytes per second in and out.
+        homes: the node of the executor's main process; -1 for an executor that has none yet.
     """
 
     arrivals: Floats
@@ -55,13 +55,13 @@ class CorePlacement:
     """Where every executor's cores are, and what that costs.
 
     Attributes:
-        cores: of every executor, by node.
-        homes: the node of every executor; another one only if the node it lived on has gone.
-        missing: how many cores each executor wanted and did not get.
-        threshold: the locality threshold, doubled until no executor with more bytes per second and core is remote.
-        migrated: bytes of state that have to change their node.
-        remote: bytes per second that will go between homes and cores on other nodes.
-        reason: in words and numbers.
+        cores: the cores of every executor, by node.
+        homes: the home of every executor; a new one only if its node is gone or it had none.
+        missing: the number of cores that each executor wanted and did not get.
+        threshold: the locality threshold, doubled until no executor above it has remote cores.
+        migrated: bytes of state that move to another node.
+        remote: bytes per second that will flow between homes and remote cores.
+        reason: the result in words and numbers.
     """
 
     cores: Cores
@@ -75,11 +75,11 @@ class CorePlacement:
 
 @dataclass(frozen=True)
 class Schedule:
-    """One round of scheduling: how many cores everyone gets, and where they are.
+    """One scheduling decision.
 
     Attributes:
-        allocation: how many cores everyone gets.
-        placement: where they are.
+        allocation: how many cores every executor gets.
+        placement: on which nodes these cores are.
     """
 
     allocation: Allocation
@@ -95,26 +95,27 @@ def schedule(
     threshold: float = LOCALITY,
     horizon: float = HORIZON,
 ) -> Schedule:
-    """One scheduling decision: cores for every executor by the queueing model, then a place for each core.
+    """Return the cores of every executor by the queueing model, and a node for each core.
 
     Args:
-        nodes: how many cores each node has; 0 for a node that has gone.
-        current: who has which cores now.
-        bound: the largest E[T] wanted, in seconds.
-        external: rows per second that enter the topology.
-        threshold: bytes per second and core above which an executor stays at home.
+        executors: rates and homes of the executors.
+        nodes: the number of cores of each node; 0 for a node that is gone.
+        current: the cores that executors have now.
+        bound: the largest E[T] allowed, in seconds.
+        external: rows per second that enter the topology; None if unknown.
+        threshold: bytes per second and core above which an executor takes only cores at home.
         horizon: seconds for which the plan is expected to last.
 
     >>> rates, sizes = (np.array([150.0, 90.0]), np.array([100.0, 100.0])), np.array([1e6, 1e6])
     >>> two = Executors(*rates, state=sizes, traffic=sizes, homes=np.array([0, 1]))
-    >>> decided = schedule(two, [4, 4], Cores.of([]), bound=0.03, external=150.0)
-    >>> decided.placement.cores.entries(), decided.placement.reason
+    >>> decision = schedule(two, [4, 4], Cores.of([]), bound=0.03, external=150.0)
+    >>> decision.placement.cores.entries(), decision.placement.reason
     ([(0, 0, 3), (1, 1, 2)], '0 bytes of state move, 0 cores are remote')
     """
-    available = whole(nodes)
+    available = whole_numbers(nodes)
     allocation = allocate(executors.arrivals, executors.services, int(available.sum()), bound, external)
-    known = executors.homes, current, executors.state, executors.traffic
-    return Schedule(allocation, place(allocation.cores, available, *known, threshold, horizon))
+    inputs = executors.homes, current, executors.state, executors.traffic
+    return Schedule(allocation, place(allocation.cores, available, *inputs, threshold, horizon))
 
 
 def place(
@@ -127,28 +128,36 @@ def place(
     threshold: float = LOCALITY,
     horizon: float = HORIZON,
 ) -> CorePlacement:
-    """Algorithm 1: the wanted cores for every executor, with little state moved and busy executors at home.
+    """Place the wanted cores of every executor by Algorithm 1, with our extensions.
 
-    Algorithm 1 never looks again at executors that have remote cores and want no more, even if its problem forbids
-    them. Here they come home if that moves less state than the data they would send over the horizon.
+    Algorithm 1 never looks again at an executor that has remote cores and needs no more, even if it is above the
+    locality threshold. Here such an executor exchanges remote cores for cores at home, if that moves fewer bytes of
+    state than the executor would send within the horizon.
 
     Args:
-        wanted: how many cores each executor is to have; the others as in ``Executors`` and ``schedule``.
+        wanted: the number of cores for each executor.
+        nodes: the number of cores of each node; 0 for a node that is gone.
+        homes: the home node of each executor; -1 for one that has none yet.
+        current: the cores that executors have now.
+        state: bytes of state of each executor.
+        traffic: bytes per second in and out of each executor.
+        threshold: bytes per second and core above which an executor takes only cores at home.
+        horizon: seconds for which the plan is expected to last.
 
     >>> old = Cores.of([(0, 0, 2), (1, 1, 1), (2, 1, 1)])
     >>> new = place([1, 2, 1], [2, 2], [0, 1, 1], old, state=[8e6, 8e6, 8e6], traffic=[0, 0, 0])
     >>> new.cores.entries(), new.migrated
     ([(0, 0, 1), (1, 0, 1), (1, 1, 1), (2, 1, 1)], 4000000.0)
     """
-    case, phi = _Case.of(wanted, nodes, homes, current, state, traffic), _limited(threshold)
-    stays = case.intensity > phi
-    returns = stays & (case.traffic * (horizon if horizon > 0 else 0.0) > case.state)
-    board = Board(case.kept, case.homes, case.goal, case.nodes)
-    board.leave_surplus(returns)
-    board.move_for_free(case.intensity, stays)
-    board.trade(case.state, case.intensity, stays)
-    board.come_home(returns)
-    return case.outcome(board.cores(), phi)
+    problem, limit = _Problem.of(wanted, nodes, homes, current, state, traffic), _at_least_one(threshold)
+    local = problem.intensity > limit
+    returns = local & (problem.traffic * (horizon if horizon > 0 else 0.0) > problem.state)
+    trades = CoreTrades(problem.kept, problem.homes, problem.goal, problem.nodes)
+    trades.give_up_surplus(returns)
+    trades.take_from_pools(problem.intensity, local)
+    trades.trade(problem.state, problem.intensity, local)
+    trades.return_home(returns)
+    return problem.placement(trades.cores(), limit)
 
 
 def place_as_printed(
@@ -160,7 +169,9 @@ def place_as_printed(
     traffic: npt.ArrayLike,
     threshold: float = LOCALITY,
 ) -> CorePlacement:
-    """Algorithm 1 as printed: remote cores are kept, and the threshold is doubled for all executors.
+    """Place the wanted cores by Algorithm 1 as printed. Arguments are those of ``place``.
+
+    Remote cores are kept, and if an executor finds no core at home the threshold is doubled for all executors.
 
     >>> old = Cores.of([(0, 0, 1), (0, 1, 2)])
     >>> place_as_printed([3], [4, 4], [0], old, state=[1e6], traffic=[12e6]).cores.entries()
@@ -168,13 +179,13 @@ def place_as_printed(
     >>> place([3], [4, 4], [0], old, state=[1e6], traffic=[12e6]).cores.entries()
     [(0, 0, 3)]
     """
-    case = _Case.of(wanted, nodes, homes, current, state, traffic)
-    cores = np.zeros((len(case.asked), len(case.nodes)), dtype=np.int64)
-    cores[case.kept.executor, case.kept.node] = case.kept.cores
-    given = case.goal, cores, case.nodes, case.homes, case.state, case.intensity
-    found, phi = reassigned(*given, _limited(threshold))
-    executor, node = np.nonzero(found)
-    return case.outcome(Cores.summed(executor, node, found[executor, node]), phi)
+    problem = _Problem.of(wanted, nodes, homes, current, state, traffic)
+    before = np.zeros((len(problem.wanted), len(problem.nodes)), dtype=np.int64)
+    before[problem.kept.executor, problem.kept.node] = problem.kept.cores
+    inputs = problem.goal, before, problem.nodes, problem.homes, problem.state, problem.intensity
+    after, limit = reassign_cores(*inputs, _at_least_one(threshold))
+    executor, node = np.nonzero(after)
+    return problem.placement(Cores.summed(executor, node, after[executor, node]), limit)
 
 
 def place_naively(
@@ -185,48 +196,49 @@ def place_naively(
     state: npt.ArrayLike,
     traffic: npt.ArrayLike,
 ) -> CorePlacement:
-    """The paper's naive-EC baseline (section 5.4): the same numbers of cores, wherever there are any.
+    """Place the wanted cores on any nodes that have some: the paper's naive-EC (section 5.4).
+
+    Arguments are those of ``place``.
 
     >>> place_naively([1, 1], [1, 1], [1, 0], Cores.of([]), [0, 0], [1e6, 1e6]).remote
     2000000.0
     """
-    case = _Case.of(wanted, nodes, homes, current, state, traffic, informed=False)
-    available, kept = case.nodes, case.kept
-    have = kept.by_executor(len(case.asked))
-    need = np.maximum(case.goal - have, 0)
+    problem = _Problem.of(wanted, nodes, homes, current, state, traffic, informed=False)
+    available, kept = problem.nodes, problem.kept
+    have = kept.by_executor(len(problem.wanted))
+    need = np.maximum(problem.goal - have, 0)
     taken = max(0, int(need.sum() - (available - kept.by_node(len(available))).sum()))
-    # The first executors that have too many give what is needed, from the first nodes they have cores on.
-    gives = fill(kept.executor, kept.cores, np.maximum(have - case.goal, 0))
+    # The first executors that have too many cores give what is needed, from the first nodes on which they have some.
+    gives = fill(kept.executor, kept.cores, np.maximum(have - problem.goal, 0))
     gives = fill(np.zeros(len(gives), dtype=np.int64), gives, np.array([taken]))
-    stay = Cores.summed(kept.executor, kept.node, kept.cores - gives)
+    left = Cores.summed(kept.executor, kept.node, kept.cores - gives)
     takers = np.repeat(np.arange(len(need)), need)
-    free = np.repeat(np.arange(len(available)), np.minimum(available - stay.by_node(len(available)), len(takers)))
-    ones = np.ones(len(takers), dtype=np.int64)
-    columns = (
-        np.r_[stay.executor, takers],
-        np.r_[stay.node, free[: len(takers)]],
-        np.r_[stay.cores, ones],
+    free = np.repeat(np.arange(len(available)), np.minimum(available - left.by_node(len(available)), len(takers)))
+    after = Cores.summed(
+        np.r_[left.executor, takers],
+        np.r_[left.node, free[: len(takers)]],
+        np.r_[left.cores, np.ones(len(takers), dtype=np.int64)],
     )
-    return case.outcome(Cores.summed(*columns), LOCALITY)
+    return problem.placement(after, LOCALITY)
 
 
 @dataclass(frozen=True)
-class _Case:
-    """What all placements begin with: numbers that can be trusted, and cores that still exist.
+class _Problem:
+    """The inputs of a placement after checks: usable numbers, and only cores that still exist.
 
     Attributes:
-        nodes: how many cores each node has.
-        asked: cores that each executor wants.
-        goal: cores that each executor can have.
-        kept: current cores that still exist.
-        homes: the node of every executor, a new one if its own has gone.
-        state: bytes of every executor.
-        traffic: bytes per second of every executor.
-        intensity: bytes per second and core of every executor.
+        nodes: the number of cores of each node.
+        wanted: the number of cores that each executor wants.
+        goal: the number of cores that each executor can have; fewer than wanted if there are too few.
+        kept: the current cores that still exist.
+        homes: the home of each executor; a new one if its node is gone.
+        state: bytes of state of each executor.
+        traffic: bytes per second in and out of each executor.
+        intensity: bytes per second and core of each executor.
     """
 
     nodes: Ints
-    asked: Ints
+    wanted: Ints
     goal: Ints
     kept: Cores
     homes: Ints
@@ -244,22 +256,22 @@ class _Case:
         state: npt.ArrayLike,
         traffic: npt.ArrayLike,
         informed: bool = True,
-    ) -> _Case:
-        """From what was given; traffic decides which cores are kept only if ``informed``."""
-        available, asked, known = whole(nodes), whole(wanted), whole(homes, -1)
-        goal = asked if asked.sum() <= available.sum() else share(asked, int(available.sum()))
-        flows = clean(traffic)
+    ) -> _Problem:
+        """Check the arguments of ``place``. If not ``informed``, traffic does not decide which cores are kept."""
+        available, cores, old_homes = whole_numbers(nodes), whole_numbers(wanted), whole_numbers(homes, -1)
+        goal = cores if cores.sum() <= available.sum() else share(cores, int(available.sum()))
+        flows = clipped(traffic)
         intensity = flows / np.maximum(goal, 1)
-        kept = _kept(current, available, known, intensity if informed else np.zeros(len(asked)))
-        where = _homes(known, available, kept, goal)
-        return cls(available, asked, goal, kept, where, clean(state), flows, intensity)
+        kept = _existing_cores(current, available, old_homes, intensity if informed else np.zeros(len(cores)))
+        new_homes = _replace_lost_homes(old_homes, available, kept, goal)
+        return cls(available, cores, goal, kept, new_homes, clipped(state), flows, intensity)
 
-    def outcome(self, after: Cores, threshold: float) -> CorePlacement:
-        """The placement with these cores, and its costs."""
-        total = after.by_executor(len(self.asked))
+    def placement(self, after: Cores, threshold: float) -> CorePlacement:
+        """Return the placement with the given cores, and its costs."""
+        total = after.by_executor(len(self.wanted))
         away = after.part(after.node != self.homes[after.executor])
-        remote = away.by_executor(len(self.asked))
-        missing = np.maximum(self.asked - total, 0)
+        remote = away.by_executor(len(self.wanted))
+        missing = np.maximum(self.wanted - total, 0)
         each = self.traffic / np.maximum(total, 1)
         while (each[away.executor] > threshold).any():
             threshold *= 2
@@ -270,45 +282,48 @@ class _Case:
         return CorePlacement(after, self.homes, missing, threshold, moved, float((each * remote).sum()), reason)
 
 
-def _limited(threshold: float) -> float:
-    """The threshold, with a lower limit so that doubling it has an effect."""
+def _at_least_one(threshold: float) -> float:
+    """Return the threshold, at least 1 so that doubling raises it; the default for NaN."""
     return LOCALITY if math.isnan(threshold) else max(threshold, 1.0)
 
 
-def _kept(current: Cores, nodes: Ints, homes: Ints, intensity: Floats) -> Cores:
-    """The current cores that still exist: of too many on a node, remote ones go first, then those with little data."""
-    known = (
+def _existing_cores(current: Cores, nodes: Ints, homes: Ints, intensity: Floats) -> Cores:
+    """Return the current cores that still exist.
+
+    If a node has fewer cores than are in use, remote executors lose theirs first, then those with little data.
+    """
+    exists = (
         (current.executor >= 0) & (current.executor < len(homes)) & (current.node >= 0) & (current.node < len(nodes))
     )
-    executor, node, cores = current.executor[known], current.node[known], np.maximum(current.cores[known], 0)
+    executor, node, cores = current.executor[exists], current.node[exists], np.maximum(current.cores[exists], 0)
     crowded = np.flatnonzero((sums(node, cores, len(nodes)) > nodes)[node])
-    who = executor[crowded]
-    crowded = crowded[np.lexsort((who, -intensity[who], node[crowded] != homes[who]))]
+    owners = executor[crowded]
+    crowded = crowded[np.lexsort((owners, -intensity[owners], node[crowded] != homes[owners]))]
     cores[crowded] = fill(node[crowded], cores[crowded], nodes)
     return Cores.summed(executor, node, cores)
 
 
-def _homes(homes: Ints, nodes: Ints, kept: Cores, wanted: Ints) -> Ints:
-    """Homes, with new ones for executors that have none or whose node has gone.
+def _replace_lost_homes(homes: Ints, nodes: Ints, kept: Cores, wanted: Ints) -> Ints:
+    """Return the homes, with new ones for executors that have none or whose node is gone.
 
-    That is the node on which it has most cores, or else the one with most room left.
+    The new home is the node on which the executor has most cores, or else the node with most room left.
     """
-    there = (homes >= 0) & (homes < len(nodes))
-    there[there] = nodes[homes[there]] > 0
-    lost = np.flatnonzero(~there)
-    if not len(lost):
+    has_home = (homes >= 0) & (homes < len(nodes))
+    has_home[has_home] = nodes[homes[has_home]] > 0
+    homeless = np.flatnonzero(~has_home)
+    if not len(homeless):
         return homes
-    found = homes.copy()
-    found[lost] = 0
-    mine = np.isin(kept.executor, lost)
-    order = np.lexsort((-kept.node[mine], kept.cores[mine]))
-    found[kept.executor[mine][order]] = kept.node[mine][order]
-    there[kept.executor[mine]] = True
-    left, size = np.flatnonzero(~there), len(nodes)
+    result = homes.copy()
+    result[homeless] = 0
+    theirs = kept.part(np.isin(kept.executor, homeless))
+    order = np.lexsort((-theirs.node, theirs.cores))
+    result[theirs.executor[order]] = theirs.node[order]  # the last entry of an executor wins: its most cores
+    has_home[theirs.executor] = True
+    left, size = np.flatnonzero(~has_home), len(nodes)
     left = left[np.argsort(-wanted[left], kind="stable")]
     alive = np.flatnonzero(nodes)
-    room = nodes - sums(found[there], wanted[there], size)
+    room = nodes - sums(result[has_home], wanted[has_home], size)
     if len(alive):
-        # A sorted array is a heap.
-        found[left] = settle(np.sort(-room[alive] * size + alive), size, wanted[left])
-    return found
+        # Keys as ``key_of`` computes them. A sorted array is a heap.
+        result[left] = choose_homes(np.sort(-room[alive] * size + alive), size, wanted[left])
+    return result

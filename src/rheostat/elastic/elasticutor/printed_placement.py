@@ -1,41 +1,44 @@
-"""Algorithm 1 of Elasticutor as it is printed (section 4.2), over a dense matrix of cores by executor and node.
+"""Elasticutor's Algorithm 1 as printed (section 4.2), over a dense matrix of cores by executor and node.
 
-``placement.place`` gets to the same ends faster, and goes on where the listing stops. This one is for comparison: it
-looks at every executor on every node for each core that changes hands.
+It is here for comparison. It looks at every executor on every node for each core that changes hands;
+``placement.place`` is faster, and also brings executors back to their own node.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from rheostat.arrays import Floats, Ints
+from rheostat.arrays import Flags, Floats, Ints
+from rheostat.elastic.elasticutor.cores import give_prices
 
 
-def reassigned(
+def reassign_cores(
     wanted: Ints, current: Ints, nodes: Ints, homes: Ints, state: Floats, intensity: Floats, threshold: float
 ) -> tuple[Ints, float]:
-    """Cores by executor and node, and the threshold at which a plan was found: doubled until there is one.
+    """Return the cores by executor and node, and the threshold, doubled until a plan was found.
 
-    The listing takes cores only from executors that have too many. Cores that nobody has are taken first here, for
-    nothing; of equal costs, those at home win. An executor without a core has its state at home.
+    The printed algorithm takes cores only from executors that have too many. Here free cores are taken first and cost
+    nothing. Of equal costs, a core at home wins. The state of an executor without a core is at home.
 
     Args:
-        wanted: cores for every executor, no more in all than there are.
-        current: cores that every executor has, by node.
-        nodes: how many cores each node has.
-        state: bytes of each executor.
+        wanted: the number of cores for each executor; their sum must not exceed the cores of the nodes.
+        current: the number of cores that each executor has now, by executor and node.
+        nodes: the number of cores of each node.
+        homes: the home node of each executor.
+        state: bytes of state of each executor.
         intensity: bytes per second and core of each executor.
+        threshold: intensity above which an executor takes only cores at home.
 
     >>> held, sizes = np.array([[2, 0], [0, 1], [0, 1]]), np.full(3, 8e6)
-    >>> known = np.array([1, 2, 1]), held, np.array([2, 2]), np.array([0, 1, 1]), sizes
-    >>> found, threshold = reassigned(*known, intensity=np.array([0.0, 3.0, 0.0]), threshold=2.0)
-    >>> found.tolist(), threshold
+    >>> inputs = np.array([1, 2, 1]), held, np.array([2, 2]), np.array([0, 1, 1]), sizes
+    >>> cores, threshold = reassign_cores(*inputs, intensity=np.array([0.0, 3.0, 0.0]), threshold=2.0)
+    >>> cores.tolist(), threshold
     ([[1, 0], [1, 1], [0, 1]], 4.0)
     """
     while True:
-        found = _attempt(wanted, current.copy(), nodes, homes, state, intensity > threshold, intensity)
-        if found is not None:
-            return found, threshold
+        cores = _attempt(wanted, current.copy(), nodes, homes, state, intensity > threshold, intensity)
+        if cores is not None:
+            return cores, threshold
         threshold *= 2
 
 
@@ -45,10 +48,10 @@ def _attempt(
     nodes: Ints,
     homes: Ints,
     state: Floats,
-    local: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    local: Flags,
     intensity: Floats,
 ) -> Ints | None:
-    """The listing for one threshold, from line 2 on; None for its FAIL."""
+    """Run the printed algorithm from line 2 on for one threshold. Return None where it returns FAIL."""
     total, free = cores.sum(axis=1), nodes - cores.sum(axis=0)
     takers = np.flatnonzero(total < wanted)
     for taker in takers[np.argsort(-intensity[takers], kind="stable")]:
@@ -56,9 +59,11 @@ def _attempt(
         where = home_first[:1] if local[taker] else home_first
         while total[taker] < wanted[taker]:
             donors = np.flatnonzero(total > wanted)
-            costs = np.vstack([np.where(free > 0, 0.0, np.inf), _give(cores[donors], total[donors], state[donors])])
+            costs = np.vstack(
+                [np.where(free > 0, 0.0, np.inf), _give_prices(cores[donors], total[donors], state[donors])]
+            )
             if not local[taker]:
-                costs += _take(cores[taker], int(total[taker]), float(state[taker]), int(homes[taker]))
+                costs += _take_prices(cores[taker], int(total[taker]), float(state[taker]), int(homes[taker]))
             costs = costs[:, where].T
             best = int(costs.argmin())
             node, row = where[best // costs.shape[1]], best % costs.shape[1]
@@ -74,15 +79,13 @@ def _attempt(
     return cores
 
 
-def _give(cores: Ints, total: Ints, state: Floats) -> Floats:
-    """C-, which is s (X - x) / (X (X - 1)), for every donor and node; everything from the last core."""
-    price = state[:, None] * (total[:, None] - cores) / np.maximum(total * (total - 1), 1)[:, None]
-    price = np.where(total[:, None] > 1, price, state[:, None])
-    return np.where(cores > 0, price, np.inf)
+def _give_prices(cores: Ints, total: Ints, state: Floats) -> Floats:
+    """Return the price of one core of every donor on every node, C-; infinite where it has none."""
+    return np.where(cores > 0, give_prices(state[:, None], total[:, None], cores), np.inf)
 
 
-def _take(cores: Ints, total: int, state: float, home: int) -> Floats:
-    """C+, which is s (X - x) / (X (X + 1)), for every node."""
+def _take_prices(cores: Ints, total: int, state: float, home: int) -> Floats:
+    """Return the bytes of state that move if an executor takes a core, by node: C+ = s (X - x) / (X (X + 1))."""
     if total:
         return np.asarray(state * (total - cores) / (total * (total + 1)), dtype=np.float64)
     return np.where(np.arange(len(cores)) == home, 0.0, state)

@@ -1,4 +1,4 @@
-"""The history of policies that plan by rates: what was measured of every operator, and the cores there are."""
+"""The history of Elasticutor and the resource-centric baseline: rates of every operator, and the cluster's cores."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rheostat.elastic.model.smoothing import RATE_WEIGHT
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """What was measured of every operator, and the cores there are.
+    """The rates of every operator, the cluster's cores, and the round of splitting and merging in progress.
 
     Attributes:
-        operators: what was measured, by name.
-        cores: of every node; empty before the first observation.
+        operators: the rates of each operator, by name.
+        cores: the number of cores of every node; empty before the first observation.
         external: rows per second that would enter the topology without back-pressure.
-        time: when the last interval ended whose end is known.
-        round: when the round of splitting and merging executors began that is not done yet, and the executors of all
-            shards then; None between rounds.
+        time: the end of the last interval with a usable time, in seconds of the observations' clock.
+        round: the time at which the present round of splitting and merging began, and the executor of every shard at
+            that time, by operator; None between rounds.
     """
 
     operators: Mapping[str, ShardRates]
@@ -35,23 +35,25 @@ class Rates:
 
     @property
     def due(self) -> bool:
-        """True if executors are to be split and merged now."""
+        """True if executors should be split and merged now."""
         return self.round is not None
 
     @classmethod
     def nothing(cls, plan: Plan) -> Rates:
-        """Nothing measured yet."""
+        """Return the rates before the first observation."""
         operators = {name: ShardRates.nothing(len(p.routing)) for name, p in plan.operators.items()}
         return cls(operators, np.zeros(0, dtype=np.int64))
 
     def after(self, observation: Observation, every: float = 0.0, weight: float = RATE_WEIGHT) -> Rates:
-        """After one more interval.
+        """Return the rates after one more interval.
+
+        A round of splitting and merging begins when the clock passes a multiple of ``every``. It ends when executors
+        have changed, or after a tenth of ``every``: another change in progress may delay it that long.
 
         Args:
-            every: seconds between two rounds; one begins when a multiple of it was passed, wherever in an interval. It
-                is done once executors have changed, or after a tenth of that time: until then something else may be in
-                progress.
-            weight: share of the newest interval in the means.
+            observation: what the interval measured.
+            every: seconds between two rounds; 0 for no rounds.
+            weight: weight of the newest interval in the moving means.
 
         >>> rates = Rates({}, np.zeros(0, dtype=np.int64))
         >>> for time in (599.9, 600.2, float("nan"), 659.9, 660.3):
@@ -67,44 +69,46 @@ class Rates:
         external = observation.external * observation.stretch
         external = external if 0 <= external < np.inf else self.external
         later = self.time < observation.time < np.inf
-        # What came before the first time is unknown, and no reason for a round.
-        passed = later and every > 0 and np.isfinite(self.time)
         time = observation.time if later else self.time
-        begins = passed and time // every > self.time // every
-        current = (time, _executors(observation)) if begins else self._unfinished(observation, time, every)
+        # The first observation starts no round, because the time before it is unknown.
+        begins = later and every > 0 and np.isfinite(self.time) and time // every > self.time // every
+        current = (time, _executors_of(observation)) if begins else self._round_in_progress(observation, time, every)
         return replace(self, operators=operators, cores=observation.cores, external=external, time=time, round=current)
 
-    def _unfinished(
+    def _round_in_progress(
         self, observation: Observation, time: float, every: float
     ) -> tuple[float, Mapping[str, Ints]] | None:
-        """The round that has begun, unless it is done or takes too long."""
+        """Return the round that has begun; None if it is done or has taken too long."""
         if self.round is None or time - self.round[0] >= every / 10:
             return None
-        before, now = self.round[1], _executors(observation)
+        before, now = self.round[1], _executors_of(observation)
         changed = any(not np.array_equal(now[name], before[name]) for name in now.keys() & before.keys())
         return None if changed else self.round
 
     def problem(self, plan: Plan) -> str:
-        """Why nothing can be decided; empty if something can. Operators without a row are no reason to wait."""
+        """Return why nothing can be decided yet; empty if a decision is possible.
+
+        One operator with a measured service rate is enough: the others are taken to be as fast.
+        """
         if not self.cores.sum() > 0:
             return "no node has a core left" if len(self.cores) else "nothing was measured yet"
-        seen = [self.operators[name] for name in plan.operators]
-        fits = all(len(m.arrival) == len(p.routing) for m, p in zip(seen, plan.operators.values(), strict=True))
-        if not fits or not all(m.intervals > 0 for m in seen) or not any(m.service > 0 for m in seen):
+        rates = [self.operators[name] for name in plan.operators]
+        fits = all(len(r.arrival) == len(p.routing) for r, p in zip(rates, plan.operators.values(), strict=True))
+        if not fits or not all(r.intervals > 0 for r in rates) or not any(r.service > 0 for r in rates):
             return "nothing was measured yet"
         return ""
 
 
-def _executors(observation: Observation) -> dict[str, Ints]:
-    """The executor of every shard, by operator."""
+def _executors_of(observation: Observation) -> dict[str, Ints]:
+    """Return the executor of every shard, by operator."""
     plans = {name: seen.plan.subspaces for name, seen in observation.operators.items()}
     return {name: owned.executors for name, owned in plans.items() if owned is not None}
 
 
-def usual(services: Floats) -> Floats:
-    """Service rates, with the median of the others for operators that have not completed a row.
+def fill_missing_rates(services: Floats) -> Floats:
+    """Return the service rates with NaN, for operators that have not completed a row, replaced by the median.
 
-    >>> usual(np.array([100.0, np.nan, 300.0])).tolist()
+    >>> fill_missing_rates(np.array([100.0, np.nan, 300.0])).tolist()
     [100.0, 200.0, 300.0]
     """
     missing = np.isnan(services)

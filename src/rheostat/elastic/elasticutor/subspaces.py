@@ -1,4 +1,4 @@
-"""Which executor owns which shards and slots, when executors come, go, or are too many for the cores."""
+"""Which executor owns which shards and slots, and how that changes when executors are dropped or merged."""
 
 from __future__ import annotations
 
@@ -12,44 +12,50 @@ from rheostat.elastic.model.plan import OperatorPlan, Subspaces
 
 
 def subspaces_of(plan: OperatorPlan) -> Subspaces:
-    """Who owns which keys; without executors in the plan, every slot owns its own."""
+    """Return which executor owns which shards and slots. Without executors in the plan, every slot is an executor."""
     if plan.subspaces is not None:
         return plan.subspaces
     owners = np.where(plan.nodes >= 0, np.arange(len(plan.nodes)), -1)
     return Subspaces(plan.routing, owners, np.where(plan.nodes >= 0, plan.nodes, -1))
 
 
-def living(owned: Subspaces) -> Subspaces:
-    """Drop executors without shards: the others are renumbered, and slots of dropped ones have no owner.
+def drop_empty_executors(owned: Subspaces) -> Subspaces:
+    """Drop executors without shards. The others are renumbered, and slots of dropped ones have no owner (-1).
 
-    >>> found = living(Subspaces(np.array([0, 2, 2]), np.array([0, 1, 2, -1]), np.array([5, 6, 7])))
-    >>> found.executors.tolist(), found.owners.tolist(), found.homes.tolist()
+    >>> left = drop_empty_executors(Subspaces(np.array([0, 2, 2]), np.array([0, 1, 2, -1]), np.array([5, 6, 7])))
+    >>> left.executors.tolist(), left.owners.tolist(), left.homes.tolist()
     ([0, 1, 1], [0, -1, 1, -1], [5, 7])
     """
-    lives = np.bincount(owned.executors, minlength=len(owned.homes)) > 0
-    if lives.all():
+    has_shards = np.bincount(owned.executors, minlength=len(owned.homes)) > 0
+    if has_shards.all():
         return owned
-    number = np.where(lives, np.cumsum(lives) - 1, -1)
+    number = np.where(has_shards, np.cumsum(has_shards) - 1, -1)
     owners = np.where(owned.owners >= 0, number[owned.owners], -1)
-    return Subspaces(number[owned.executors], owners, owned.homes[lives])
+    return Subspaces(number[owned.executors], owners, owned.homes[has_shards])
 
 
-def fitted(
+def merge_to_fit(
     subspaces: Mapping[str, Subspaces], work: Mapping[str, Floats], cores: int
 ) -> tuple[dict[str, Subspaces], tuple[str, ...]]:
-    """Merge executors until there are no more than cores: one without a core could not process its rows.
+    """Merge executors until there are no more executors than cores, because one without a core processes nothing.
 
-    The operator that has most executors merges the two with least work, again and again. The busier one takes shards
-    and slots of the other. All operators have executors that live, and there are no more operators than cores.
+    The operator with most executors merges its two least busy ones, again and again. The busier of the two takes the
+    shards and slots of the other. There must not be more operators than cores.
 
     Args:
-        work: how busy every shard of an operator keeps its executor.
+        subspaces: the executors of every operator, none of them without shards.
+        work: the number of cores that every shard keeps busy, by operator.
+        cores: the number of cores of the cluster.
+
+    Returns:
+        The executors of every operator, and the reason for each operator that changed.
 
     >>> four = Subspaces(np.arange(4), np.arange(4), np.zeros(4, dtype=np.int64))
-    >>> found, reasons = fitted({"count": four}, {"count": np.array([5.0, 1.0, 2.0, 4.0])}, cores=2)
-    >>> found["count"].executors.tolist(), reasons
-    ([0, 1, 1, 1], ('count: 4 executors are merged into 2, for there are only 2 cores',))
+    >>> fits, reasons = merge_to_fit({"count": four}, {"count": np.array([5.0, 1.0, 2.0, 4.0])}, cores=2)
+    >>> fits["count"].executors.tolist(), reasons
+    ([0, 1, 1, 1], ('count: 4 executors are merged into 2, because there are only 2 cores',))
     """
+    # A heap with the largest operator first: counts are negative.
     counts = [(-len(owned.homes), name) for name, owned in subspaces.items()]
     excess, result, reasons = -sum(n for n, _ in counts) - cores, dict(subspaces), []
     heapq.heapify(counts)
@@ -59,26 +65,27 @@ def fitted(
     for left, name in sorted(counts, key=lambda pair: pair[1]):
         owned = subspaces[name]
         if -left < len(owned.homes):
-            result[name] = _merged(owned, work[name], -left)
+            result[name] = _merge_least_busy(owned, work[name], -left)
             reasons.append(
-                f"{name}: {len(owned.homes)} executors are merged into {-left}, for there are only {cores} cores"
+                f"{name}: {len(owned.homes)} executors are merged into {-left}, because there are only {cores} cores"
             )
     return result, tuple(reasons)
 
 
-def _merged(owned: Subspaces, work: Floats, count: int) -> Subspaces:
-    """Merge the two executors with least work again and again until ``count`` are left."""
+def _merge_least_busy(owned: Subspaces, work: Floats, count: int) -> Subspaces:
+    """Merge the two executors with least work, again and again, until ``count`` are left."""
     size = len(owned.homes)
     loads = np.bincount(owned.executors, weights=work, minlength=size)
     heap = [(load, executor) for executor, load in enumerate(loads.tolist())]
     heapq.heapify(heap)
     into = np.arange(size)
     for _ in range(size - count):
-        load, goes = heapq.heappop(heap)
-        more, stays = heap[0]
-        heapq.heapreplace(heap, (load + more, stays))
-        into[goes] = stays
+        load, merged = heapq.heappop(heap)
+        more, taker = heap[0]
+        heapq.heapreplace(heap, (load + more, taker))
+        into[merged] = taker
+    # A taker may have been merged itself: follow the chain to its end.
     while not np.array_equal(into, into[into]):
         into = into[into]
     owners = np.where(owned.owners >= 0, into[owned.owners], -1)
-    return living(Subspaces(into[owned.executors], owners, owned.homes))
+    return drop_empty_executors(Subspaces(into[owned.executors], owners, owned.homes))

@@ -1,10 +1,10 @@
 """The control loop around a policy: observe, learn, decide, request, until the request is observed.
 
 ==================  ===================================================================================
-``loop``            one turn, the actuator, and a policy at work
-``inbox``           what people ask for, until the next turn
-``treatment``       desired, requested and observed of one operator; time limits and rests
-``hysteresis``      when things stay as they are although the model would choose otherwise
-``evacuation``      shards leave nodes that have gone
+``loop``            one turn of the loop, the actuator protocol, and the loop of a running query
+``inbox``           users' requests, kept until the next turn
+``treatment``       the change in progress of one operator: desired, requested, observed; time limits and rests
+``hysteresis``      rules that keep cores and shards where they are when a change would gain little
+``evacuation``      moves shards off nodes that are gone
 ==================  ===================================================================================
 """

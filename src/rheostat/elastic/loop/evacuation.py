@@ -1,7 +1,7 @@
-"""Shards leave nodes that have gone: this comes before any balancing by load.
+"""Move shards off nodes that are gone. This comes before any balancing by load.
 
-A node that has gone has no cores in the observation. Its slots do nothing, so their shards go to new slots where cores
-are free, or else to the slots that are left. Policies that place cores anew in every decision need no such step.
+A node that is gone has no cores in the observation, and its slots do nothing. Their shards go to new slots where cores
+are free, or else to the remaining slots. Policies that place all cores anew in every decision do not need this step.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Revision
 
 @dataclass(frozen=True, eq=False)
 class Evacuation:
-    """What has to change because nodes have gone.
+    """What has to change because nodes are gone.
 
     Attributes:
-        revisions: of operators that had slots there, and of one that gives up a core for those without any.
-        reasons: what could not be done.
-        stuck: True if an operator has no slot that runs, and gets none now.
+        revisions: new plans for operators that had slots there, and for an operator that gives up a core for them.
+        reasons: what could not be done, in words.
+        stuck: True if an operator has no running slot and gets none now.
     """
 
     revisions: tuple[Revision, ...] = ()
@@ -32,21 +32,23 @@ class Evacuation:
 
 
 NOBODY = Evacuation()
+"""No slot is on a node that is gone."""
 
 
 def evacuate(plan: Plan, cores: Ints) -> Evacuation:
-    """Every operator off the nodes that have gone.
+    """Move every operator off the nodes that are gone.
 
-    An operator that has no slot left and finds no free core waits for one: the operator with most slots gives it up
-    first, and the next decision finds it free.
+    An operator that has no slot left and finds no free core has to wait: the operator with most slots gives up a core,
+    and the next decision finds that core free.
 
     Args:
-        cores: how many cores every node has; 0 for one that has gone, and empty if nothing is known yet.
+        plan: where all operators run.
+        cores: the number of cores of every node; 0 for a node that is gone, empty if nothing was observed yet.
 
     >>> plan = Plan({"count": OperatorPlan.even(shards=4, slots=2, nodes=2)}, nodes=2)
-    >>> (found,) = evacuate(plan, np.array([2, 0])).revisions
-    >>> found.plan.routing.tolist(), found.plan.nodes.tolist(), found.reasons
-    ([0, 0, 2, 2], [0, -1, 0], ('1 of 2 slots are on nodes that have gone: 1 new slots',))
+    >>> (revision,) = evacuate(plan, np.array([2, 0])).revisions
+    >>> revision.plan.routing.tolist(), revision.plan.nodes.tolist(), revision.reasons
+    ([0, 0, 2, 2], [0, -1, 0], ('1 of 2 slots are on nodes that are gone: 1 new slots',))
     >>> evacuate(plan, np.array([1, 0])).revisions[0].plan.routing.tolist()
     [0, 0, 0, 0]
     """
@@ -54,51 +56,49 @@ def evacuate(plan: Plan, cores: Ints) -> Evacuation:
         return NOBODY
     if not (cores > 0).any():
         return Evacuation(reasons=("no node has a core left",), stuck=True)
-    lost = {name: gone for name, part in plan.operators.items() if len(gone := _lost(part, cores))}
+    lost = {name: slots for name, part in plan.operators.items() if len(slots := _lost_slots(part, cores))}
     if not lost:
         return NOBODY
     free = np.maximum(cores - plan.cores(len(cores))[: len(cores)], 0)
-    # Whoever has no slot left comes first, and the others leave a core for each of them.
-    homeless = [name for name, gone in lost.items() if len(gone) == plan.operators[name].slots]
+    # Operators without any slot come first, and each of them leaves a core for the next ones.
+    homeless = [name for name, slots in lost.items() if len(slots) == plan.operators[name].slots]
     revisions, helpless = [], []
     for name in [*homeless, *(n for n in lost if n not in homeless)]:
-        part, gone = plan.operators[name], lost[name]
-        wanted = _moved(part, gone, free, len(homeless) - homeless.index(name) - 1 if name in homeless else 0)
+        part, reserved = plan.operators[name], 0
+        if name in homeless:
+            reserved = len(homeless) - homeless.index(name) - 1
+        wanted = _without(part, lost[name], free, reserved)
         if wanted is None:
             helpless.append(name)
-            continue
-        new = int(np.count_nonzero((wanted.nodes[: len(part.nodes)] >= 0) & (part.nodes < 0)))
-        new += int(np.count_nonzero(wanted.nodes[len(part.nodes) :] >= 0))
-        text = f"{len(gone)} of {part.slots} slots are on nodes that have gone: {new} new slots"
-        action = Action.SCALE_IN if wanted.slots < part.slots else Action.BALANCE
-        revisions.append(Revision(name, wanted, action, (text,), urgent=True))
-    reasons = tuple(f"{name}: its nodes have gone, and all cores are in use" for name in helpless)
+        else:
+            revisions.append(_revision(name, part, wanted, len(lost[name])))
+    reasons = tuple(f"{name}: its nodes are gone, and all cores are in use" for name in helpless)
     if helpless:
-        revisions += _given_up(plan, lost, helpless)
+        revisions += _give_up_core(plan, lost, helpless[0])
     return Evacuation(tuple(revisions), reasons, bool(helpless))
 
 
-def _lost(part: OperatorPlan, cores: Ints) -> Ints:
-    """The slots on nodes that have gone."""
+def _lost_slots(part: OperatorPlan, cores: Ints) -> Ints:
+    """Return the slots on nodes that are gone."""
     used = part.used
     where = part.nodes[used]
     return used[(where >= len(cores)) | (cores[np.minimum(where, len(cores) - 1)] <= 0)]
 
 
-def _moved(part: OperatorPlan, gone: Ints, free: Ints, others: int) -> OperatorPlan | None:
-    """The plan without these slots; None if no slot is left.
+def _without(part: OperatorPlan, lost: Ints, free: Ints, reserved: int) -> OperatorPlan | None:
+    """Return the plan without the lost slots; None if no slot is left.
 
-    Takes cores from ``free``, and leaves ``others`` of them for operators that have lost all their slots.
+    Takes cores from ``free``, but leaves ``reserved`` of them for operators that have no slot at all.
     """
     nodes, routing = part.nodes.copy(), part.routing.copy()
-    # Numbers that become free now keep their meaning until everybody has seen them go.
+    # The numbers of lost slots are not used again before the loss is observed everywhere.
     unused = np.flatnonzero(nodes < 0).tolist()
-    nodes[gone] = -1
+    nodes[lost] = -1
     counts = np.bincount(routing, minlength=len(nodes))
     orphans = np.zeros(len(routing), dtype=np.bool_)
-    for slot in gone[np.argsort(-counts[gone], kind="stable")].tolist():
-        mine = part.routing == slot
-        if mine.any() and free.sum() > (others if (nodes >= 0).any() else 0):
+    for slot in lost[np.argsort(-counts[lost], kind="stable")].tolist():
+        shards = part.routing == slot
+        if shards.any() and free.sum() > (reserved if (nodes >= 0).any() else 0):
             node = int(free.argmax())
             free[node] -= 1
             if unused:
@@ -106,20 +106,29 @@ def _moved(part: OperatorPlan, gone: Ints, free: Ints, others: int) -> OperatorP
                 nodes[number] = node
             else:
                 number, nodes = len(nodes), np.r_[nodes, node]
-            routing[mine] = number
+            routing[shards] = number
         else:
-            orphans |= mine
-    living = np.flatnonzero(nodes >= 0)
-    if not len(living):
+            orphans |= shards
+    running = np.flatnonzero(nodes >= 0)
+    if not len(running):
         return None
-    _spread(routing, np.flatnonzero(orphans), living)
+    _spread(routing, np.flatnonzero(orphans), running)
     return OperatorPlan(routing, nodes)
 
 
+def _revision(name: str, part: OperatorPlan, wanted: OperatorPlan, lost: int) -> Revision:
+    known = len(part.nodes)
+    new = int(np.count_nonzero((wanted.nodes[:known] >= 0) & (part.nodes < 0)))
+    new += int(np.count_nonzero(wanted.nodes[known:] >= 0))
+    text = f"{lost} of {part.slots} slots are on nodes that are gone: {new} new slots"
+    action = Action.SCALE_IN if wanted.slots < part.slots else Action.BALANCE
+    return Revision(name, wanted, action, (text,), urgent=True)
+
+
 def _spread(routing: Ints, shards: Ints, slots: Ints) -> None:
-    """Shards go to the slots that have fewest, one by one."""
-    stays = np.delete(routing, shards)
-    heap = [(int(np.count_nonzero(stays == slot)), slot) for slot in slots.tolist()]
+    """Give shards one by one to the slot with fewest shards. Changes ``routing``."""
+    others = np.delete(routing, shards)
+    heap = [(int(np.count_nonzero(others == slot)), slot) for slot in slots.tolist()]
     heapq.heapify(heap)
     for shard in shards.tolist():
         count, slot = heap[0]
@@ -127,8 +136,8 @@ def _spread(routing: Ints, shards: Ints, slots: Ints) -> None:
         heapq.heapreplace(heap, (count + 1, slot))
 
 
-def _given_up(plan: Plan, lost: Mapping[str, Ints], helpless: list[str]) -> list[Revision]:
-    """One slot less for the operator with most slots, if it has at least two and all of them run."""
+def _give_up_core(plan: Plan, lost: Mapping[str, Ints], helpless: str) -> list[Revision]:
+    """Take one slot from the operator with most slots, if it has at least two and all of them run."""
     slots = {name: part.slots for name, part in plan.operators.items() if name not in lost}
     name = max(slots, key=lambda n: slots[n], default="")
     if slots.get(name, 0) < 2:
@@ -138,5 +147,5 @@ def _given_up(plan: Plan, lost: Mapping[str, Ints], helpless: list[str]) -> list
     nodes, routing, slot = part.nodes.copy(), part.routing.copy(), int(part.used[counts.argmin()])
     nodes[slot] = -1
     _spread(routing, np.flatnonzero(routing == slot), np.flatnonzero(nodes >= 0))
-    text = f"slot {slot} gives its core to {helpless[0]}, whose nodes have gone"
+    text = f"slot {slot} gives its core to {helpless}, whose nodes are gone"
     return [Revision(name, OperatorPlan(routing, nodes), Action.SCALE_IN, (text,), urgent=True)]

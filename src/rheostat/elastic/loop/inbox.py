@@ -1,4 +1,4 @@
-"""What people ask for, kept until the loop's next turn. Requests come from any thread."""
+"""Users' requests for another routing, kept until the loop's next turn. They may come from any thread."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rheostat.errors import ConfigurationError
 
 
 class Inbox:
-    """One request at most for every operator, the newest that counts.
+    """Holds at most one request per operator: the newest, except that a rebalance does not replace another kind.
 
     Args:
-        shards: how many every operator has that can be routed anew, by name.
+        shards: by name, the number of shards of every operator that can be routed anew.
 
     >>> inbox = Inbox({"by area": 8})
     >>> inbox.rescale(4)
@@ -28,54 +28,64 @@ class Inbox:
         self._lock = threading.Lock()
 
     def rescale(self, slots: int, operator: str | None = None) -> None:
-        """Ask for another number of slots, for all operators or for one."""
-        names = self._chosen(operator)
+        """Request another number of slots, for one operator or for all."""
+        names = self._names(operator)
         for name in names:
             check_slots(slots, self._shards[name])
-        for name in names:
-            self._ask(name, Rescale(slots))
+        self._add(dict.fromkeys(names, Rescale(int(slots))))
 
     def rebalance(self, threshold: float, operator: str | None = None) -> None:
-        """Ask for evenly loaded slots, for all operators or for one."""
+        """Request evenly loaded slots, for one operator or for all."""
         check_threshold(threshold)
-        for name in self._chosen(operator):
-            self._ask(name, Rebalance(threshold))
+        self._add(dict.fromkeys(self._names(operator), Rebalance(threshold)))
 
     def reassign(self, operator: str, routing: tuple[int, ...]) -> None:
-        """Ask for a routing table that was decided on elsewhere."""
-        (name,) = self._chosen(operator)
+        """Request a given routing table for one operator."""
+        (name,) = self._names(operator)
         shards = self._shards[name]
         if len(routing) != shards or sorted(set(routing)) != list(range(max(routing, default=-1) + 1)):
             raise ConfigurationError(
                 f"the routing of {name!r} needs a slot for each of its {shards} shards, and slot numbers without gaps"
             )
-        self._ask(name, Reassign(tuple(routing)))
+        self._add({name: Reassign(tuple(routing))})
 
     def take(self) -> dict[str, Request]:
-        """All requests since the last time, by operator."""
+        """Return all requests since the last call, by operator, and forget them."""
         with self._lock:
             requests, self._requests = self._requests, {}
         return requests
 
-    def _chosen(self, operator: str | None) -> list[str]:
+    def put_back(self, requests: Mapping[str, Request]) -> None:
+        """Keep requests that were taken too early. A request that has come in since then is newer."""
+        with self._lock:
+            newer, self._requests = self._requests, dict(requests)
+            for name, request in newer.items():
+                self._replace(name, request)
+
+    def _names(self, operator: str | None) -> list[str]:
         if operator is None:
             return list(self._shards)
         if operator not in self._shards:
-            known = ", ".join(self._shards) or "none"
-            raise ConfigurationError(f"no component {operator!r} can be routed anew; there are {known}")
+            names = ", ".join(self._shards) or "none"
+            raise ConfigurationError(f"no component {operator!r} can be routed anew; there are {names}")
         return [operator]
 
-    def _ask(self, name: str, request: Request) -> None:
+    def _add(self, requests: Mapping[str, Request]) -> None:
+        """Add requests of one call. The lock is held for all of them, so one turn takes all or none."""
         with self._lock:
-            before = self._requests.get(name)
-            # A new number of slots is balanced anyway, so a request for balance does not replace it.
-            if before is None or isinstance(before, Rebalance) or not isinstance(request, Rebalance):
-                self._requests[name] = request
+            for name, request in requests.items():
+                self._replace(name, request)
+
+    def _replace(self, name: str, request: Request) -> None:
+        older = self._requests.get(name)
+        # A new number of slots is balanced anyway, and a given routing is to stay as it is.
+        if older is None or isinstance(older, Rebalance) or not isinstance(request, Rebalance):
+            self._requests[name] = request
 
 
 def check_threshold(threshold: float) -> None:
-    """Refuse a threshold that no routing can keep."""
+    """Raise an error if no routing can keep a threshold for the largest over the mean load."""
     if not threshold >= 1:
         raise ConfigurationError(
-            f"threshold={threshold}: the most loaded slot never has less than the mean, so it must be 1 or more"
+            f"threshold={threshold}: must be 1 or more, since the most loaded slot never has less than the mean"
         )

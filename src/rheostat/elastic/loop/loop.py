@@ -1,8 +1,9 @@
-"""The loop around a policy: learn, decide, propose, request, until the request is observed.
+"""The control loop around a policy: learn, decide, propose, request, until the request is observed.
 
-One short function, ``turn``, wires the stages. It is pure: whoever calls it has the clock. ``carry_out`` then asks an
-actuator, on Spark or in the simulator, for the plan, and lets the loop know if that failed (StreamSwitch section 5).
-What people ask for goes the same way: ``PolicyLoop`` turns requests into revisions, and they come before the policy's.
+``turn`` is one round of the loop. It is a pure function: the time comes with the observation. ``carry_out`` then passes
+the requested plan to an actuator, on Spark or in the simulator, and records a failure (StreamSwitch section 5).
+
+Users' requests take the same way: ``PolicyLoop`` turns them into revisions, which come before those of the policy.
 """
 
 from __future__ import annotations
@@ -15,29 +16,29 @@ import numpy as np
 
 from rheostat.arrays import Floats
 from rheostat.elastic.loop.inbox import Inbox
-from rheostat.elastic.loop.treatment import Treatment, failed, propose, refusal, refuse, slot_failed, step
+from rheostat.elastic.loop.treatment import Treatment, objection_to, propose, record_failure, record_refusal, step
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.model.policy import Policy
-from rheostat.elastic.routing.requests import revision_of
+from rheostat.elastic.routing.requests import Request, revision_of
 from rheostat.errors import RheostatError
 
 
 class Actuator(Protocol):
-    """Makes a plan real."""
+    """Carries plans out on an engine."""
 
     def apply(self, plan: Plan) -> None:
-        """Ask for a plan. May be called again with the same one, and returns at once.
+        """Request a plan. Returns at once, and may be called again with the same plan.
 
-        Whether it came true is seen in the plan observed later.
+        The request has succeeded when a later turn observes the plan.
 
         Raises:
-            RequestError: it cannot be asked for now.
+            RequestError: the plan cannot be requested now.
         """
 
 
 class RequestError(RheostatError):
-    """A plan could not be requested now; it will be again."""
+    """A plan could not be requested now. The loop requests it again in the next turn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +46,10 @@ class Control:
     """What the loop remembers between two observations.
 
     Attributes:
-        policy: who decides.
+        policy: the policy that decides.
         history: what the policy has learned.
-        treatments: desired, requested and observed of every operator.
-        nodes: how many nodes were last asked for.
+        treatments: the change in progress of every operator, by name.
+        nodes: the number of nodes requested last.
     """
 
     policy: Policy
@@ -58,18 +59,18 @@ class Control:
 
     @classmethod
     def start(cls, policy: Policy, plan: Plan) -> Control:
-        """Before anything was observed."""
+        """Return the state before the first observation."""
         treatments = {name: Treatment(part, policy.waits) for name, part in plan.operators.items()}
         return cls(policy, policy.begin(plan), treatments, plan.nodes)
 
 
 @dataclass(frozen=True, eq=False)
 class Refusal:
-    """A revision that was not accepted.
+    """A revision that the loop did not accept.
 
     Attributes:
-        revision: what was wanted.
-        why: in words.
+        revision: the revision.
+        why: the reason, in words.
     """
 
     revision: Revision
@@ -81,15 +82,15 @@ class Refusal:
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """What came of one observation.
+    """The result of one turn.
 
     Attributes:
         control: what the loop remembers from now on.
-        request: the plan that the engine is asked for; None if it need not be asked for anything.
-        requested: the operators that it is asked to change.
-        accepted: the revisions that were accepted now, people's requests first.
-        proposal: what the policy said, accepted or not.
-        refused: the revisions that were not accepted, and why.
+        request: the plan to request from the engine; None if there is nothing to request.
+        requested: the operators that the requested plan changes.
+        accepted: the revisions accepted in this turn, users' requests first.
+        proposal: the policy's proposal, accepted or not.
+        refused: the revisions that were not accepted, with reasons.
     """
 
     control: Control
@@ -102,47 +103,44 @@ class Turn:
     @property
     def hot(self) -> dict[str, str]:
         """By operator, the key or shard that is too busy for any placement, in words."""
-        asked = (*self.accepted, *(r.revision for r in self.refused))
-        return {r.operator: r.hot for r in (*self.proposal.revisions, *asked) if r.hot}
+        weighed = (*self.accepted, *(r.revision for r in self.refused))
+        return {r.operator: r.hot for r in (*self.proposal.revisions, *weighed) if r.hot}
 
 
 def turn(control: Control, observation: Observation, plan: Plan, asked: Sequence[Revision] = ()) -> Turn:
-    """One observation later.
+    """Run one turn of the loop.
 
-    1. The policy learns what was observed.
-    2. What is in progress is compared with the plan in force, and requested again if need be.
-    3. What people ask for is accepted or refused, each operator by itself.
-    4. The policy decides, unless everything is in progress. It sees operators in progress as they are going to be,
-       with the slots that they still have, whose cores are not free.
-    5. What it proposes is accepted or refused, each operator by itself, or all or nothing if it belongs together. Where
-       somebody asked for something else, the policy is refused.
-    6. What was accepted is requested.
+    1. The policy learns from the observation.
+    2. Every change in progress is compared with the plan in force, and requested again if it is not observed yet.
+    3. Users' requests are accepted or refused, each operator by itself.
+    4. The policy decides, unless every operator has a change in progress. It sees operators with a change in progress
+       as they will be, together with the slots that they have not given up yet, since their cores are not free.
+    5. The policy's revisions are accepted or refused: each by itself, or all or none if they belong together. A user's
+       request wins over the policy's revision of the same operator.
+    6. Everything accepted is requested.
 
     Args:
         control: what the loop remembers.
-        observation: the newest.
+        observation: the newest observation.
         plan: the plan in force.
-        asked: what people ask for, at most one revision for every operator.
+        asked: users' requests, at most one revision per operator.
     """
     now = observation.time
     control = replace(control, history=control.policy.learn(control.history, observation))
-    treatments, requests, pending = dict(control.treatments), {}, {}
-    for name, treatment in control.treatments.items():
-        treatments[name], wanted = step(treatment, plan.operators[name], now)
-        if wanted is not None:
-            requests[name] = wanted
-            if treatments[name].active:
-                pending[name] = _pending(plan.operators[name], wanted)
-    accepted, refused = _weigh(asked, treatments, requests, plan, now)
-    pending |= {r.operator: _pending(plan.operators[r.operator], requests[r.operator]) for r in accepted}
+    treatments, requests = _step_all(control.treatments, plan, now)
+    accepted, refused = _accept(asked, treatments, requests, plan, now)
+    changing = {
+        name: _during_change(plan.operators[name], goal) for name, goal in requests.items() if treatments[name].active
+    }
     proposal, nodes = STAY, control.nodes
-    if len(pending) < len(treatments):
-        coming = replace(plan, operators={**plan.operators, **pending}) if pending else plan
-        proposal = control.policy.decide(control.history, coming)
-        first = frozenset(r.operator for r in asked)
-        mine, others = _weigh(proposal.revisions, treatments, requests, plan, now, proposal.together, first)
-        accepted, refused = [*accepted, *mine], [*refused, *others]
-        if proposal.nodes is not None and not (proposal.together and others):
+    if len(changing) < len(treatments):
+        proposal = control.policy.decide(control.history, replace(plan, operators={**plan.operators, **changing}))
+        asked_for = frozenset(r.operator for r in asked)
+        chosen, rejected = _accept(
+            proposal.revisions, treatments, requests, plan, now, together=proposal.together, asked_for=asked_for
+        )
+        accepted, refused = [*accepted, *chosen], [*refused, *rejected]
+        if proposal.nodes is not None and not (proposal.together and rejected):
             nodes = proposal.nodes
     control = replace(control, treatments=treatments, nodes=nodes)
     request = Plan({**plan.operators, **requests}, nodes) if requests or nodes != plan.nodes else None
@@ -150,7 +148,7 @@ def turn(control: Control, observation: Observation, plan: Plan, asked: Sequence
 
 
 def carry_out(result: Turn, actuator: Actuator, now: float) -> Control:
-    """Ask for what a turn requests, if anything; a failure is noted with every operator that it was to change."""
+    """Request the plan of a turn, if it has one. A failure is recorded for every operator that the plan changes."""
     if result.request is None:
         return result.control
     try:
@@ -161,14 +159,19 @@ def carry_out(result: Turn, actuator: Actuator, now: float) -> Control:
 
 
 class PolicyLoop:
-    """A policy at work: turn after turn, with what people ask for in between.
+    """The loop of a running query: a policy, an actuator, and an inbox for users' requests.
 
-    Turns are made by one thread; requests may come from any.
+    One thread calls ``turn``. Requests may come from any thread.
+
+    Args:
+        policy: the policy that decides.
+        plan: the plan in force.
+        actuator: carries plans out.
 
     Attributes:
         control: what the loop remembers.
-        actuator: makes plans real.
-        inbox: where requests go.
+        actuator: carries plans out.
+        inbox: takes users' requests.
     """
 
     def __init__(self, policy: Policy, plan: Plan, actuator: Actuator) -> None:
@@ -177,85 +180,120 @@ class PolicyLoop:
         self.inbox = Inbox({name: len(part.routing) for name, part in plan.operators.items()})
 
     def turn(self, observation: Observation, plan: Plan, loads: Mapping[str, Floats]) -> Turn:
-        """One turn, and the actuator is asked for what came of it.
+        """Run one turn and request its plan from the actuator.
+
+        A user's request that meets a change in progress goes back to the inbox, for the next turn.
 
         Args:
-            observation: the newest.
+            observation: the newest observation.
             plan: the plan in force.
-            loads: work of every shard as far as it is known, by which requests become revisions.
+            loads: by operator, the expected work of every shard; it decides where requests place the shards.
         """
+        requests = self.inbox.take()
         asked = []
-        for name, request in self.inbox.take().items():
+        for name, request in requests.items():
             seen = observation.operators.get(name)
             hottest = seen.hottest[0] if seen is not None and seen.hottest is not None else ""
             asked.append(revision_of(request, name, plan.operators[name], loads[name], hottest))
         result = turn(self.control, observation, plan, asked)
+        self.inbox.put_back(_too_early(requests, result))
         self.control = carry_out(result, self.actuator, observation.time)
         return result
 
 
 def notify_failed(control: Control, operators: Collection[str], reason: str, now: float) -> Control:
-    """A request failed, now or some time after it was made: it is repeated, and given up after several failures."""
-    told = {name: failed(control.treatments[name], reason, now) for name in operators}
-    return replace(control, treatments={**control.treatments, **told})
+    """Record that a request failed. The next turn repeats it, unless it has failed too often."""
+    treatments = {name: record_failure(control.treatments[name], reason, now) for name in operators}
+    return replace(control, treatments={**control.treatments, **treatments})
 
 
-def notify_slot_failed(control: Control, operator: str, slot: int, now: float) -> Control:
-    """A slot was lost and comes back knowing nothing: the next turn requests the newest plan again for its operator."""
-    told = slot_failed(control.treatments[operator], slot, now)
-    return replace(control, treatments={**control.treatments, operator: told})
+def _step_all(
+    before: Mapping[str, Treatment], plan: Plan, now: float
+) -> tuple[dict[str, Treatment], dict[str, OperatorPlan]]:
+    """Return the treatments one interval later, and the plans of operators that have to be requested again."""
+    treatments, requests = {}, {}
+    for name, treatment in before.items():
+        treatments[name], goal = step(treatment, plan.operators[name], now)
+        if goal is not None:
+            requests[name] = goal
+    return treatments, requests
 
 
-def _weigh(
+def _accept(
     revisions: Iterable[Revision],
     treatments: dict[str, Treatment],
     requests: dict[str, OperatorPlan],
     plan: Plan,
     now: float,
+    *,
     together: bool = False,
-    first: Collection[str] = (),
+    asked_for: Collection[str] = (),
 ) -> tuple[list[Revision], list[Refusal]]:
-    """Accept revisions or refuse them; treatments and requests are brought up to date.
+    """Accept or refuse revisions. Updates ``treatments`` and ``requests``.
 
     Args:
-        revisions: those of operators that nobody knows, and those that only report, are passed over.
-        treatments: of every operator.
-        requests: the plan to ask for, of every operator that is to change.
+        revisions: the revisions. Those of unknown operators and those that change nothing are ignored.
+        treatments: the change in progress of every operator.
+        requests: by operator, the plan to request.
         plan: the plan in force.
-        now: seconds on the observations' clock.
-        together: True if all of them are accepted or none.
-        first: operators that somebody has asked to change, which comes first.
+        now: seconds on the clock of the observations.
+        together: True to accept all revisions or none.
+        asked_for: operators that a user asked to change in this turn; the policy has to wait for them.
+
+    Returns:
+        The accepted revisions, and the refused ones with reasons.
     """
-    known = [r for r in revisions if r.operator in treatments and r.action != Action.NOTHING]
-    objections = {r.operator: _objection(r, treatments[r.operator], first) for r in known}
-    if together and any(objections.values()):
-        others = ", ".join(name for name, why in objections.items() if why)
-        objections = {n: why or f"it belongs together with that of {others}" for n, why in objections.items()}
+    candidates = [r for r in revisions if r.operator in treatments and r.action != Action.NOTHING]
+    objections = _objections(candidates, treatments, asked_for)
+    if together and any(objections):
+        blocked = ", ".join(r.operator for r, why in zip(candidates, objections, strict=True) if why)
+        objections = [why or f"it belongs together with the refused change of {blocked}" for why in objections]
     accepted, refused = [], []
-    for revision in known:
+    for revision, why in zip(candidates, objections, strict=True):
         name = revision.operator
-        if why := objections[name]:
+        if why:
             refused.append(Refusal(revision, why))
-            treatments[name] = refuse(treatments[name], revision, why, now)
+            treatments[name] = record_refusal(treatments[name], revision, why, now)
             continue
         treatments[name], _ = propose(treatments[name], revision, now)
         accepted.append(revision)
-        treatments[name], wanted = step(treatments[name], plan.operators[name], now)
-        if wanted is not None:
-            requests[name] = wanted
+        treatments[name], goal = step(treatments[name], plan.operators[name], now)
+        if goal is not None:
+            requests[name] = goal
     return accepted, refused
 
 
-def _objection(revision: Revision, treatment: Treatment, first: Collection[str]) -> str:
-    """Why a revision cannot be accepted now; empty if it can."""
-    return "what somebody asked for comes first" if revision.operator in first else refusal(treatment, revision)
+def _objections(
+    revisions: Sequence[Revision], treatments: Mapping[str, Treatment], asked_for: Collection[str]
+) -> list[str]:
+    """Return for every revision why it cannot be accepted now; empty if it can."""
+    objections: list[str] = []
+    accepted = set[str]()
+    for revision in revisions:
+        if revision.operator in asked_for:
+            why = "a user's request comes first"
+        elif revision.operator in accepted:
+            why = "another change of the same operator was accepted in this turn"
+        else:
+            why = objection_to(treatments[revision.operator], revision)
+        if not why:
+            accepted.add(revision.operator)
+        objections.append(why)
+    return objections
 
 
-def _pending(observed: OperatorPlan, goal: OperatorPlan) -> OperatorPlan:
-    """The plan to come, with the slots that are still there and have to go: nobody owns them any more.
+def _too_early(requests: Mapping[str, Request], result: Turn) -> dict[str, Request]:
+    """Return the users' requests that were refused because their operator has another change in progress."""
+    refused = {r.revision.operator for r in result.refused if r.revision.asked}
+    active = {name for name, treatment in result.control.treatments.items() if treatment.active}
+    return {name: request for name, request in requests.items() if name in refused & active}
+
+
+def _during_change(observed: OperatorPlan, goal: OperatorPlan) -> OperatorPlan:
+    """Return the plan to come, together with the slots that still exist and have to go. They have no owner any more.
 
     >>> now, goal = OperatorPlan.even(2, 2), OperatorPlan(np.array([2, 2]), np.array([-1, -1, 0]))
-    >>> _pending(now, goal).nodes.tolist(), _pending(now, goal).routing.tolist()
+    >>> _during_change(now, goal).nodes.tolist(), _during_change(now, goal).routing.tolist()
     ([0, 0, 0], [2, 2])
     """
     size = max(len(observed.nodes), len(goal.nodes))

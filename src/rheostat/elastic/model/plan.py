@@ -1,7 +1,7 @@
-"""Where everything runs: the plan, and proposals to change it, with their reasons.
+"""Plans: where every operator runs. Proposals to change a plan, and their reasons.
 
-A plan is a value. What is desired (a proposal), what was requested of the engine, and what is observed there are three
-such values, and they are kept apart (see ``rheostat.elastic.loop.treatment``).
+A plan is an immutable value. The plan that a policy proposes, the plan requested of the engine and the plan observed
+there are three separate values (see ``rheostat.elastic.loop.treatment``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Action(StrEnum):
 
     @classmethod
     def between(cls, before: int, after: int) -> Action:
-        """The action that leads from one number of slots to another; with equal numbers, shards move between them.
+        """Return the action that leads from one number of slots to another; ``BALANCE`` if the numbers are equal.
 
         >>> Action.between(2, 3).value, Action.between(2, 2).value
         ('scale out', 'balance')
@@ -39,9 +39,9 @@ class Subspaces:
     """Which part of the key space belongs to which elastic executor (Elasticutor section 2.2).
 
     Attributes:
-        executors: the executor of every shard.
-        owners: the executor of every slot; -1 for slots that are not in use.
-        homes: the node of every executor's main process.
+        executors: the executor that owns each shard.
+        owners: the executor that owns each slot; -1 for slot numbers that are not in use.
+        homes: the node of each executor's main process.
     """
 
     executors: Ints
@@ -55,8 +55,9 @@ class OperatorPlan:
 
     Attributes:
         routing: the slot of every shard.
-        nodes: the node of every slot; -1 for numbers that no slot has, since slots keep their numbers when others go.
-        subspaces: who owns which keys, if elastic executors do; otherwise every slot owns the shards routed to it.
+        nodes: the node of every slot. Slots keep their numbers when others are removed, so there may be gaps: -1 marks
+            a number that is not in use.
+        subspaces: which elastic executor owns which keys; None without elastic executors.
 
     >>> plan = OperatorPlan.even(shards=6, slots=3, nodes=2)
     >>> plan.routing.tolist(), plan.nodes.tolist(), plan.slots
@@ -69,7 +70,14 @@ class OperatorPlan:
 
     @classmethod
     def even(cls, shards: int, slots: int, nodes: int = 1, first: int = 0) -> OperatorPlan:
-        """Equal numbers of neighbouring shards for all slots; slots dealt to the nodes in turn, from ``first`` on."""
+        """Return a plan in which every slot has about the same number of neighbouring shards.
+
+        Args:
+            shards: the number of shards.
+            slots: the number of slots.
+            nodes: the number of nodes. Slots go to the nodes in turn.
+            first: the node of the first slot.
+        """
         if not 1 <= slots <= shards or nodes < 1:
             raise ConfigurationError(
                 f"shards={shards}, slots={slots}, nodes={nodes}: slots must be between 1 and shards, nodes at least 1"
@@ -79,13 +87,13 @@ class OperatorPlan:
 
     @classmethod
     def elastic(cls, shards: int, executors: int, nodes: int, room: int | None = None, first: int = 0) -> OperatorPlan:
-        """Elastic executors with one slot and equal numbers of neighbouring shards each, dealt to the nodes in turn.
+        """Return a plan of elastic executors with one slot and about the same number of neighbouring shards each.
 
         Args:
-            shards: of the operator.
-            executors: how many.
-            nodes: how many.
-            room: slot numbers to keep free for later slots, those of the executors among them.
+            shards: the number of shards.
+            executors: the number of executors.
+            nodes: the number of nodes. Executors go to the nodes in turn.
+            room: the number of slot numbers, used or not; as many as executors if None.
             first: the node of the first executor.
 
         >>> OperatorPlan.elastic(shards=4, executors=2, nodes=2, room=3).subspaces.owners.tolist()
@@ -98,16 +106,16 @@ class OperatorPlan:
 
     @property
     def used(self) -> Ints:
-        """The numbers of the slots that are in use."""
+        """The slot numbers that are in use, in ascending order."""
         return np.flatnonzero(self.nodes >= 0)
 
     @property
     def slots(self) -> int:
-        """How many slots there are."""
+        """The number of slots in use."""
         return int(np.count_nonzero(self.nodes >= 0))
 
     def same(self, other: OperatorPlan) -> bool:
-        """True if both plans route every shard to the same slot on the same node.
+        """Return True if both plans have the same slots on the same nodes, and the same slot for every shard.
 
         >>> OperatorPlan.even(4, 2).same(OperatorPlan.even(4, 4))
         False
@@ -120,13 +128,31 @@ class OperatorPlan:
         return np.array_equal(_padded(self.nodes, size), _padded(other.nodes, size))
 
     def check(self, shards: int, nodes: int) -> None:
-        """Refuse a plan that drops a shard or uses a node that does not exist."""
+        """Check that the plan has a slot for every shard and that its nodes exist.
+
+        Args:
+            shards: the number of shards of the operator.
+            nodes: the number of nodes of the cluster.
+
+        Raises:
+            ConfigurationError: the plan does not fit the operator or the cluster.
+        """
         if self.routing.shape != (shards,):
-            raise ConfigurationError(f"a plan for {shards} shards routes {self.routing.shape} of them")
-        if self.routing.min() < 0 or self.routing.max() >= len(self.nodes) or (self.nodes[self.routing] < 0).any():
-            raise ConfigurationError("a plan routes shards to slots that do not exist")
+            raise ConfigurationError(
+                f"the operator has {shards} shards, but its plan routes {self.routing.size}: pass one slot per shard"
+            )
+        unused = (self.routing < 0) | (self.routing >= len(self.nodes))
+        unused[~unused] = self.nodes[self.routing[~unused]] < 0
+        if unused.any():
+            shard = int(unused.argmax())
+            raise ConfigurationError(
+                f"the plan routes shard {shard} to slot {self.routing[shard]}, which does not exist: "
+                f"the slots are {self.used.tolist()}"
+            )
         if self.nodes.max() >= nodes:
-            raise ConfigurationError(f"a plan uses node {self.nodes.max()}, but there are only {nodes} nodes")
+            raise ConfigurationError(
+                f"the plan uses node {self.nodes.max()}, but the cluster has {nodes} nodes, numbered from 0"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,24 +160,24 @@ class Plan:
     """Where every operator runs.
 
     Attributes:
-        operators: by name; with several topologies, the name is ``topology/operator``.
-        nodes: how many nodes are wanted; all node numbers are below it.
+        operators: the plan of each operator, by name; with several topologies, by ``topology/operator``.
+        nodes: the number of nodes wanted. All node numbers are below it.
     """
 
     operators: Mapping[str, OperatorPlan]
     nodes: int
 
     def slots(self) -> dict[str, int]:
-        """How many slots every operator has."""
+        """Return the number of slots of every operator."""
         return {name: plan.slots for name, plan in self.operators.items()}
 
     def cores(self, nodes: int) -> Ints:
-        """How many slots are on every node, each of which uses one core."""
+        """Return the number of cores in use on every node: one for each slot."""
         used = [plan.nodes[plan.nodes >= 0] for plan in self.operators.values()]
         return np.bincount(np.concatenate(used), minlength=nodes) if used else np.zeros(nodes, dtype=np.int64)
 
     def revised(self, revisions: Iterable[Revision]) -> Plan:
-        """The plan with the new plans of the revised operators."""
+        """Return the plan with the revised operators in their new places."""
         return replace(self, operators={**self.operators, **{r.operator: r.plan for r in revisions}})
 
 
@@ -160,13 +186,13 @@ class Revision:
     """A new plan for one operator.
 
     Attributes:
-        operator: its name.
-        plan: where it is to run.
-        action: what kind of change that is. ``NOTHING`` only reports, for example a hot key that no move helps.
+        operator: the operator's name.
+        plan: where the operator is to run.
+        action: the kind of change. ``NOTHING`` only reports, for example a hot key that no move helps.
         reasons: why, in words and numbers.
-        feasible: False if the goal cannot be reached and this is the best there is.
-        urgent: True if it does not wait for the rest after the last change.
-        asked: the kind of request that it answers, as ``rescale``; empty if the policy wants it.
+        feasible: False if the goal is out of reach and this plan comes closest to it.
+        urgent: True if the change is made without waiting for the rest after the last one.
+        asked: the kind of user request that it carries out, such as ``rescale``; empty if the policy decided it.
         hot: the key or shard that is too busy for any placement, in words; empty if there is none.
     """
 
@@ -185,11 +211,11 @@ class Proposal:
     """What a policy wants changed, and why.
 
     Attributes:
-        revisions: operators that are to run elsewhere; none if everything can stay as it is.
-        nodes: how many nodes are wanted; None to leave that alone.
-        reasons: what holds for all of it, also if nothing is to change.
-        together: True if the revisions share cores, so that all of them are carried out or none.
-        feasible: False if the goal cannot be reached and this is the best there is.
+        revisions: new plans for the operators to change; empty if all stay as they are.
+        nodes: the number of nodes wanted; None to leave it as it is.
+        reasons: reasons for the proposal as a whole; given also if nothing is to change.
+        together: True if the revisions share cores, so that either all of them are carried out or none.
+        feasible: False if the goal is out of reach and this proposal comes closest to it.
 
     >>> STAY.changes
     False
@@ -203,13 +229,14 @@ class Proposal:
 
     @property
     def changes(self) -> bool:
-        """True if anything is to change."""
+        """True if the proposal changes anything."""
         return self.nodes is not None or any(r.action != Action.NOTHING for r in self.revisions)
 
 
 STAY = Proposal()
-"""Nothing is to change."""
+"""The proposal to change nothing."""
 
 
 def _padded(nodes: Ints, size: int) -> Ints:
+    """Return the nodes of slots with -1 appended up to ``size`` slot numbers."""
     return np.r_[nodes, np.full(size - len(nodes), -1)] if len(nodes) < size else nodes

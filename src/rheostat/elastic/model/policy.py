@@ -1,10 +1,10 @@
-"""What every policy is: pure functions from what was observed and the current plan to a proposal.
+"""The protocol of policies: pure functions from the observations so far and the current plan to a proposal.
 
-Observations are folded into a history, a value of the policy's own that holds what it needs of the past (counters of a
-window, moving means), so that four hours of tenths of a second need not be kept or read again.
+A policy does not keep observations. It folds each one into its history, an immutable value that holds what it needs of
+the past, such as moving means.
 
-The same policy object decides in the simulator and, if it says so with ``on_spark``, for a running query on Spark.
-Today those are ``Static`` and ``Balance``; ``rheostat.elastic.policies`` lists all policies and where each one runs.
+The same policy object runs in the simulator and, if ``on_spark`` is True, for a query on Spark. Today ``Static`` and
+``Balance`` run on Spark; ``rheostat.elastic.policies`` lists all policies and where each one runs.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from rheostat.errors import ConfigurationError
 
 
 class Pause(StrEnum):
-    """What has to stop while shards move, in an engine without epochs.
+    """What stops while shards move, in an engine without epochs.
 
-    NONE: nothing moves. SHARD: only the shard that moves, inside its executor (Elasticutor section 3.3). OPERATOR: all
-    executors upstream and downstream, until everything in flight is done (section 2.2). PAIR: the slot that gives and
-    the slot that takes (StreamSwitch section 5).
+    Attributes:
+        NONE: nothing, because no shard ever moves.
+        SHARD: the shard that moves, inside its executor (Elasticutor section 3.3).
+        OPERATOR: the operator and all executors upstream, until all rows in flight are done (Elasticutor section 2.2).
+        PAIR: the slot that gives the shard and the slot that takes it (StreamSwitch section 5).
     """
 
     NONE = "none"
@@ -34,13 +36,14 @@ class Pause(StrEnum):
 
 @dataclass(frozen=True)
 class Waits:
-    """Time limits and rests of a policy's changes, in seconds of the observations' clock.
+    """Time limits and rests of a policy's changes. Times are in seconds of the observations' clock.
 
     Attributes:
-        limit: from the decision until its result is observed; then the change is given up.
-        attempts: failed requests after which a change is given up.
-        rest: after a change was observed or given up, before the next one.
-        calm: the same before a scale in, which is what makes decisions swing. Urgent revisions wait for neither.
+        limit: time from a decision until its result must be observed; after that the change is given up.
+        attempts: number of failed requests after which a change is given up.
+        rest: time between the end of a change, or giving it up, and the next one. Urgent revisions do not wait.
+        calm: time between the end of a change and a scale in, which would otherwise often be undone at once. Urgent
+            revisions do not wait.
     """
 
     limit: float = 30.0
@@ -56,33 +59,33 @@ class Waits:
 
 
 class Policy(Protocol):
-    """Decides where operators run. Frozen: two calls with the same arguments give the same answer."""
+    """Decides where operators run. A policy is immutable: the same arguments always give the same answer."""
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
 
     @property
     def pause(self) -> Pause:
-        """What its changes stop in an engine without epochs."""
+        """What stops during a change in an engine without epochs."""
 
     @property
     def waits(self) -> Waits:
-        """How long its changes may take, and how long it rests between them."""
+        """How long changes may take, and the rests between them."""
 
     @property
     def on_spark(self) -> bool:
-        """True if it can decide for a running query on Spark: it needs only what Spark's observer measures."""
+        """True if it can control a query on Spark, because it needs only what Spark's observer measures."""
 
     @property
     def ahead(self) -> bool:
-        """True if the rows of an epoch are to be counted by shard before it decides (``coming``)."""
+        """True if it needs the rows of the next epoch counted ahead (``OperatorObservation.coming``)."""
 
     def begin(self, plan: Plan) -> Any:
-        """The history before anything was observed."""
+        """Return the history before the first observation."""
 
     def learn(self, history: Any, observation: Observation) -> Any:
-        """The history after one more observation; the one given stays as it was."""
+        """Return the history after one more observation, without changing the one passed in."""
 
     def decide(self, history: Any, plan: Plan) -> Proposal:
-        """What to change, given the plan in force; never raises for what was measured, however absurd."""
+        """Return what to change in the current plan. Must not raise, whatever values were measured."""

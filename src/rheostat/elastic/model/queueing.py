@@ -1,11 +1,10 @@
-"""How long rows wait and stay: queueing formulas, and the law that micro-batches follow instead.
+"""Queueing formulas: how long rows wait, in continuous engines and in micro-batches.
 
-Continuous engines are networks of queues (Elasticutor section 4.1): every executor is an M/M/k system, the topology a
-Jackson network of them. Functions take numbers or arrays, which are broadcast; rates are per second, times in seconds.
-A queue that cannot keep up waits without end: the answer is infinite, never an error. Spark's epochs follow the
-micro-batch law at the end of this module.
+A continuous engine is modelled as a network of queues (Elasticutor section 4.1): every executor is an M/M/k system, and
+the topology is a Jackson network of them. Spark's epochs follow the micro-batch law at the end of this module.
 
-Written by hand because SciPy, which has no Erlang formula either, would come only for its gamma functions.
+Functions take numbers or arrays, which are broadcast. Rates are per second, times in seconds. A queue that cannot keep
+up has an infinite wait; this is never an error. SciPy has no Erlang formulas, so they are written out here.
 """
 
 from __future__ import annotations
@@ -18,11 +17,17 @@ import numpy.typing as npt
 from rheostat.arrays import Floats
 
 _FLUID = 1e8
-"""Servers above which blocking is taken from the fluid limit: the recursion would take long."""
+"""Number of servers above which Erlang's B is taken from its fluid limit, because the recursion would take too long."""
+
+_EPOCHS_OF_LATENCY = 1.5
+"""Mean latency of a row in epochs: half an epoch until its own epoch begins, and its own epoch."""
+
+ROUNDING = 1e-9
+"""Share of a slot or core that is not rounded up to a whole one."""
 
 
 def offered_load(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Floats:
-    """How many servers the arrivals keep busy: arrival rate over the service rate of one server.
+    """Return the number of servers that the arrivals keep busy: arrival rate over the service rate of one server.
 
     >>> offered_load([3.0, 0.0, 1.0], [2.0, 2.0, 0.0]).tolist()
     [1.5, 0.0, inf]
@@ -34,11 +39,14 @@ def offered_load(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Floats:
 
 
 def erlang_b(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Floats:
-    """The share of arrivals that find every server busy, if nobody waits (Erlang's B formula).
+    """Return the share of arrivals that find all servers busy, in a system without a queue (Erlang's B formula).
 
-    The recursion ``B(k) = a B(k-1) / (k + a B(k-1))`` only multiplies and adds positive numbers, and forgets the error
-    it starts with. So it starts eight standard deviations below the load, where the fluid limit is good enough, and a
-    thousand servers take a few hundred steps.
+    The recursion ``B(k) = a B(k-1) / (k + a B(k-1))`` is stable, and an error in its first value fades. So it can start
+    from the fluid limit, eight standard deviations below the load, and a thousand servers take a few hundred steps.
+
+    Args:
+        servers: the number of servers, rounded down.
+        offered: the offered load, in servers.
 
     >>> erlang_b([0, 1, 2], 1.0).tolist()
     [1.0, 0.5, 0.2]
@@ -46,15 +54,19 @@ def erlang_b(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Floats:
     shape = np.broadcast_shapes(np.shape(servers), np.shape(offered))
     k = np.broadcast_to(np.floor(np.asarray(servers, dtype=np.float64)), shape).ravel()
     a = np.broadcast_to(np.asarray(offered, dtype=np.float64), shape).ravel()
-    # No server blocks everything, no load is never blocked, an endless load always; an unknown one stays unknown.
+    # Without a server everything is blocked, without load nothing; an infinite load is blocked, a NaN load stays NaN.
     blocked = np.where(k < 1, 1.0, np.where(a <= 0, 0.0, np.where(np.isnan(a), np.nan, 1.0)))
-    usual = np.flatnonzero((k >= 1) & (a > 0) & np.isfinite(a))
-    blocked[usual] = _blocked(k[usual], a[usual])
+    regular = np.flatnonzero((k >= 1) & (a > 0) & np.isfinite(a))
+    blocked[regular] = _erlang_b(k[regular], a[regular])
     return blocked.reshape(shape)
 
 
 def erlang_c(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Floats:
-    """The share of arrivals that have to wait (Erlang's C formula); all of them if the servers cannot keep up.
+    """Return the share of arrivals that have to wait (Erlang's C formula); 1 if the servers cannot keep up.
+
+    Args:
+        servers: the number of servers, rounded down.
+        offered: the offered load, in servers.
 
     >>> erlang_c([1, 2, 3], 0.5).round(4).tolist()
     [0.5, 0.1, 0.0152]
@@ -64,13 +76,17 @@ def erlang_c(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Floats:
     k, a = np.floor(np.asarray(servers, dtype=np.float64)), np.asarray(offered, dtype=np.float64)
     blocked = erlang_b(k, a)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        # (k - a) first: near full load that difference is exact, where k - a (1 - B) would lose digits.
+        # (k - a) comes first, because near full load this difference is exact and k - a (1 - B) would lose digits.
         waiting = k * blocked / ((k - a) + a * blocked)
     return np.where(a >= k, 1.0, np.where(a <= 0, 0.0, waiting))
 
 
 def queue_length(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Floats:
-    """Mean number of rows that wait in an M/M/k system, those in service not counted.
+    """Return the mean number of rows that wait in an M/M/k system, without those in service.
+
+    Args:
+        servers: the number of servers, rounded down.
+        offered: the offered load, in servers.
 
     >>> queue_length([1, 2], [0.5, 2.5]).tolist()
     [0.5, inf]
@@ -82,7 +98,12 @@ def queue_length(servers: npt.ArrayLike, offered: npt.ArrayLike) -> Floats:
 
 
 def mmk_wait(arrivals: npt.ArrayLike, service: npt.ArrayLike, servers: npt.ArrayLike) -> Floats:
-    """Mean time until service begins in an M/M/k system, each server with the given service rate.
+    """Return the mean time until service begins in an M/M/k system.
+
+    Args:
+        arrivals: rows per second that arrive.
+        service: rows per second that one server processes.
+        servers: the number of servers, rounded down.
 
     >>> mmk_wait(5.0, 10.0, [1, 2]).round(5).tolist()
     [0.1, 0.00667]
@@ -94,7 +115,7 @@ def mmk_wait(arrivals: npt.ArrayLike, service: npt.ArrayLike, servers: npt.Array
 
 
 def mmk_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike, servers: npt.ArrayLike) -> Floats:
-    """Mean time in an M/M/k system, waiting and service: the E[T_j](k_j) of Elasticutor's equation 1.
+    """Return the mean time in an M/M/k system, waiting and service: E[T_j](k_j) in Elasticutor's equation 1.
 
     >>> mmk_sojourn(5.0, 10.0, [1, 2]).round(5).tolist()
     [0.2, 0.10667]
@@ -103,7 +124,7 @@ def mmk_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike, servers: npt.Ar
 
 
 def mm1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Floats:
-    """Mean time in an M/M/1 system: ``1 / (mu - lambda)``.
+    """Return the mean time in an M/M/1 system: ``1 / (mu - lambda)``.
 
     >>> mm1_sojourn([5.0, 10.0], 10.0).tolist()
     [0.2, inf]
@@ -112,10 +133,12 @@ def mm1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Floats:
 
 
 def mg1_wait(arrivals: npt.ArrayLike, service: npt.ArrayLike, variability: npt.ArrayLike) -> Floats:
-    """Mean time until service begins in an M/G/1 system (Pollaczek and Khinchine).
+    """Return the mean time until service begins in an M/G/1 system (Pollaczek-Khinchine formula).
 
     Args:
-        variability: variance of the service time over its squared mean: 0 if all rows cost the same, 1 in M/M/1.
+        arrivals: rows per second that arrive.
+        service: rows per second that the server processes.
+        variability: variance of the service time over its squared mean; 0 if all rows cost the same, 1 for M/M/1.
 
     >>> mg1_wait(5.0, 10.0, [0.0, 1.0, 4.0]).tolist()
     [0.05, 0.1, 0.25]
@@ -127,7 +150,7 @@ def mg1_wait(arrivals: npt.ArrayLike, service: npt.ArrayLike, variability: npt.A
 
 
 def mg1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike, variability: npt.ArrayLike) -> Floats:
-    """Mean time in an M/G/1 system, waiting and service.
+    """Return the mean time in an M/G/1 system, waiting and service.
 
     >>> float(mg1_sojourn(5.0, 10.0, 0.0).round(3))
     0.15
@@ -136,7 +159,7 @@ def mg1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike, variability: np
 
 
 def md1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Floats:
-    """Mean time in an M/D/1 system, in which every row costs the same.
+    """Return the mean time in an M/D/1 system, in which every row costs the same.
 
     >>> float(md1_sojourn(5.0, 10.0).round(3))
     0.15
@@ -145,15 +168,14 @@ def md1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Floats:
 
 
 def jackson_arrivals(external: npt.ArrayLike, routing: npt.ArrayLike) -> Floats:
-    """The arrival rate of every operator: what comes from outside and what the others send it.
+    """Return the arrival rate of every operator: rows from outside and from the other operators.
 
-    Solves the traffic equations ``lambda_j = gamma_j + sum_i lambda_i P_ij``. Rows of ``routing`` may add up to more
-    than one, since operators may send on more rows than they take. A loop that multiplies its own rows has no
-    solution: the rates are then infinite.
+    Solves the traffic equations ``lambda_j = gamma_j + sum_i lambda_i P_ij``. Operators may emit more rows than they
+    receive. If a loop multiplies its own rows, the equations have no solution and the rates are infinite.
 
     Args:
         external: rows per second that reach each operator from outside.
-        routing: ``routing[i][j]`` rows that operator i sends to operator j for each row that it takes.
+        routing: ``routing[i][j]`` is the number of rows that operator i sends to operator j for each row it receives.
 
     >>> jackson_arrivals([100.0, 0.0, 0.0], [[0, 1, 0.5], [0, 0.2, 2], [0, 0, 0]]).round(6).tolist()
     [100.0, 125.0, 300.0]
@@ -163,16 +185,18 @@ def jackson_arrivals(external: npt.ArrayLike, routing: npt.ArrayLike) -> Floats:
         rates = np.linalg.solve(np.eye(len(outside)) - sends.T, outside)
     except np.linalg.LinAlgError:
         return np.full(len(outside), np.inf)
-    # A loop with a gain above one is solved by negative rates, which no network has.
+    # For a loop with a gain above 1 the solution has negative rates.
     tolerance = 1e-9 * np.abs(rates).max(initial=0.0)
     return np.full(len(outside), np.inf) if (rates < -tolerance).any() else np.maximum(rates, 0.0)
 
 
 def jackson_sojourn(external: float, arrivals: npt.ArrayLike, sojourns: npt.ArrayLike) -> float:
-    """Mean time from a row's arrival until all that it caused has been processed (Elasticutor equation 1).
+    """Return E[T]: the mean time until a row and all rows derived from it are processed (Elasticutor equation 1).
 
     Args:
         external: rows per second that enter the topology.
+        arrivals: rows per second that reach each executor.
+        sojourns: mean seconds in each executor.
 
     >>> jackson_sojourn(100.0, [100.0, 50.0], [0.02, 0.1])
     0.07
@@ -180,17 +204,17 @@ def jackson_sojourn(external: float, arrivals: npt.ArrayLike, sojourns: npt.Arra
     rates, times = np.asarray(arrivals, dtype=np.float64), np.asarray(sojourns, dtype=np.float64)
     if not external > 0:
         return 0.0
-    # Nobody visits an executor without arrivals, however slow it is.
+    # An executor without arrivals does not count, even if its time is infinite.
     visited = rates > 0
     return float((rates[visited] * times[visited]).sum() / external)
 
 
 def epoch_seconds(overhead: npt.ArrayLike, rho: npt.ArrayLike) -> Floats:
-    """How long a back-to-back epoch lasts: the micro-batch law ``D = o / (1 - rho)``.
+    """Return the length of epochs that follow each other without a pause: the micro-batch law ``D = o / (1 - rho)``.
 
     Args:
         overhead: seconds that an epoch costs without any row.
-        rho: busy seconds of the most loaded slot per second of stream, summed over stages that follow each other.
+        rho: busy seconds of the most loaded slot per second of stream, summed over the stages of the job.
 
     >>> epoch_seconds(0.2, [0.0, 0.5, 1.0]).tolist()
     [0.2, 0.4, inf]
@@ -201,31 +225,33 @@ def epoch_seconds(overhead: npt.ArrayLike, rho: npt.ArrayLike) -> Floats:
 
 
 def epoch_latency(overhead: npt.ArrayLike, rho: npt.ArrayLike) -> Floats:
-    """Mean latency of a row under the micro-batch law: half an epoch until its own begins, and that one.
+    """Return the mean latency of a row under the micro-batch law: one and a half epochs.
 
     >>> epoch_latency(0.2, 0.5).round(3).tolist()
     0.6
     """
-    return 1.5 * epoch_seconds(overhead, rho)
+    return _EPOCHS_OF_LATENCY * epoch_seconds(overhead, rho)
 
 
 def largest_rho(overhead: float, bound: float) -> float | None:
-    """The highest rho whose mean latency is within the bound; None if even an idle epoch takes longer.
+    """Return the highest rho that keeps mean latency within the bound; None if an epoch without rows takes too long.
 
     >>> largest_rho(0.2, 0.6), largest_rho(0.2, 0.2)
     (0.5, None)
     """
     if not (bound > 0 and overhead >= 0):
         return None
-    rho = 1 - 1.5 * overhead / bound
+    rho = 1 - _EPOCHS_OF_LATENCY * overhead / bound
     return round(rho, 12) if rho >= 0 else None
 
 
 def slots_within(work: float, overhead: float, bound: float, imbalance: float = 1.0) -> int | None:
-    """The fewest slots that keep mean latency within the bound; None if no number of slots does.
+    """Return the fewest slots that keep mean latency within the bound; None if no number of slots does.
 
     Args:
         work: busy seconds of all slots together per second of stream, summed over the stages of the job.
+        overhead: seconds that an epoch costs without any row.
+        bound: the largest mean latency allowed, in seconds.
         imbalance: largest over mean load of the slots.
 
     >>> slots_within(work=3.0, overhead=0.2, bound=0.6), slots_within(3.0, 0.2, 0.6, imbalance=1.2)
@@ -237,18 +263,18 @@ def slots_within(work: float, overhead: float, bound: float, imbalance: float = 
     busy = max(work, 0.0) * max(imbalance, 1.0)
     if busy == 0:
         return 1
-    # An epoch shorter than the bound by nothing leaves no room for any row; a bound that cannot fail has all of it.
-    return max(1, math.ceil(busy / rho - 1e-9)) if rho > 0 and math.isfinite(busy / rho) else None
+    # With rho = 0 the overhead alone uses up the bound, and no time is left for rows.
+    return max(1, math.ceil(busy / rho - ROUNDING)) if rho > 0 and math.isfinite(busy / rho) else None
 
 
-def _blocked(k: Floats, a: Floats) -> Floats:
-    """Erlang's B for at least one server and some load."""
+def _erlang_b(k: Floats, a: Floats) -> Floats:
+    """Return Erlang's B for at least one server and a finite load above 0."""
     low = np.minimum(a, k)
     first = np.floor(np.maximum(low - 8 * np.sqrt(low), 0.0))
     first = np.where(low > _FLUID, np.minimum(k, a), first)
     blocked = np.maximum(1 - first / a, 0.0)
     steps = np.where(low > _FLUID, 0.0, k - first)
-    # The longest recursions first, so that those still running are always the front of the arrays.
+    # The longest recursions come first, so that those still running are always at the front of the arrays.
     order = np.argsort(-steps, kind="stable")
     load, servers, b, ends = a[order], first[order], blocked[order], -steps[order]
     done = 0
@@ -257,12 +283,13 @@ def _blocked(k: Floats, a: Floats) -> Floats:
         flow = load[:running] * b[:running]
         b[:running] = flow / (servers[:running] + flow)
         done += 1
-    # What is left has so many servers to spare that the share is below the smallest number.
+    # The loop ends early if all remaining values are 0: with so many spare servers, B is below the smallest float.
     blocked[order] = b
     return blocked
 
 
 def _inverse(rates: npt.ArrayLike) -> Floats:
+    """Return the mean seconds between events of the given rates; infinite for rate 0."""
     rate = np.asarray(rates, dtype=np.float64)
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(rate > 0, 1 / rate, np.where(np.isnan(rate), np.nan, np.inf))

@@ -1,4 +1,4 @@
-"""Moving means: the one way in which measurements are smoothed, and how much the newest one counts for each user.
+"""Moving means: how all policies smooth measurements, and the weight of the newest measurement in each mean.
 
 ``rheostat.elastic.routing.shard_load`` smooths useful seconds by shard, ``rheostat.elastic.elasticutor.shard_rates``
 rates by shard, and ``rheostat.elastic.streamswitch.counters`` service rates by slot.
@@ -13,25 +13,25 @@ from rheostat.arrays import Floats
 Value = TypeVar("Value", float, Floats)
 
 LOAD_HALF_LIFE = 2.0
-"""Epochs after which a measured load counts half: follows a shift of keys quickly, but not every bit of noise."""
+"""Epochs after which the weight of a measured load has halved: short enough to follow a shift of keys."""
 
 RATE_WEIGHT = 0.5
-"""Share of the newest interval in Elasticutor's rates: a shift of keys is seen after one interval or two."""
+"""Weight of the newest interval in Elasticutor's rates: a change shows after one or two intervals."""
 
 CALM_RATE_WEIGHT = 0.25
-"""The same for the resource-centric baseline: less, because each of its changes stops a whole operator."""
+"""Weight of the newest interval in the resource-centric baseline, lower because each change stops an operator."""
 
 EWMA_WEIGHT = 1 / 8
-"""Share of the newest service rate in StreamSwitch's mean, as TCP smooths round trips (section 4.2)."""
+"""Weight of the newest service rate in StreamSwitch's mean, the value that TCP uses for round trips (section 4.2)."""
 
 
 def blend(mean: Value, newest: Value, share: float) -> Value:
-    """The mean after one more measurement.
+    """Return the moving mean after one more measurement.
 
     Args:
-        mean: so far.
-        newest: the measurement.
-        share: how much it counts, from 0 to 1.
+        mean: the mean so far.
+        newest: the new measurement.
+        share: the weight of the new measurement, from 0 to 1.
 
     >>> blend(8.0, 4.0, share=0.25)
     7.0
@@ -40,7 +40,7 @@ def blend(mean: Value, newest: Value, share: float) -> Value:
 
 
 def share_of(half_life: float) -> float:
-    """How much the newest measurement counts if one counts half after ``half_life`` further measurements.
+    """Return the weight of the newest measurement with which weights halve every ``half_life`` measurements.
 
     >>> round(share_of(1.0), 3), round(share_of(LOAD_HALF_LIFE), 3)
     (0.5, 0.293)

@@ -1,11 +1,10 @@
-"""Which slot each shard belongs to, by measured load (Elasticutor section 3.1).
+"""The balancing rule: which slot gets which shard, by measured load (Elasticutor section 3.1).
 
-The paper's balancing: while the most loaded slot has more than 1.2 times the mean, move one shard from it to the least
-loaded slot, the one that lowers the imbalance most. Rescaling is the same with slots added or taken away first, so
-that few shards move and the result is balanced.
+While the most loaded slot has more than 1.2 times the mean, one of its shards moves to the least loaded slot: the shard
+that lowers the imbalance most. Rescaling adds or removes slots first and then does the same, so few shards move.
 
-``even_out`` and ``adopt`` are the rule itself, over arrays. ``balance`` and ``rescale`` run them as they are, for one
-operator; ``rheostat.elastic.elasticutor.balance_executors`` compiles the same two functions for many executors at once.
+``even_out`` and ``adopt`` are the rule itself, over arrays. ``balance`` and ``rescale`` call them for one operator.
+``rheostat.elastic.elasticutor.balance_executors`` compiles them for many executors at once.
 """
 
 from __future__ import annotations
@@ -19,15 +18,19 @@ from rheostat.arrays import Floats, Ints
 from rheostat.elastic.routing.table import check_slots
 
 THRESHOLD = 1.2
-"""Largest over mean load of slots that counts as balanced: the paper's value."""
+"""Slots are balanced if the largest load is at most this many times the mean; the paper's value."""
 
 EVEN = 1.05
-"""How even Elasticutor makes slots that are not balanced, so that the next change is far off; in the paper 1.2."""
+"""Largest over mean load to which Elasticutor evens slots out; lower than the paper's 1.2, so changes are rarer."""
 
 RESCALED_EVEN = 1.02
-"""How even a new number of slots is made."""
+"""Largest over mean load to which a new number of slots is evened out."""
+
+_IDLE_SHARE = 1e-3
+"""Load that an idle shard counts with, as a share of the mean."""
 
 Routing = tuple[int, ...]
+"""The slot of every shard."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,9 @@ class Assignment:
     Attributes:
         routing: the slot of every shard.
         before: largest over mean load of the slots before anything moved.
-        after: the same afterwards.
-        hot: a shard that alone has more load than the threshold allows a slot, so that no placement helps.
+        after: largest over mean load of the slots afterwards.
+        hot: a shard with more load than the threshold allows a whole slot, so that no placement helps; None if there
+            is none.
     """
 
     routing: Routing
@@ -47,12 +51,12 @@ class Assignment:
     hot: int | None = None
 
     def moved(self, old: Sequence[int]) -> list[int]:
-        """The shards that change their slot."""
+        """Return the shards that change their slot."""
         return [shard for shard, (a, b) in enumerate(zip(old, self.routing, strict=True)) if a != b]
 
 
 def slot_loads(routing: Sequence[int] | Ints, loads: Floats, slots: int) -> Floats:
-    """The load of every slot.
+    """Return the load of every slot.
 
     >>> slot_loads((0, 0, 1), np.array([1.0, 2.0, 4.0]), 2).tolist()
     [3.0, 4.0]
@@ -61,7 +65,7 @@ def slot_loads(routing: Sequence[int] | Ints, loads: Floats, slots: int) -> Floa
 
 
 def imbalance(loads: Floats) -> float:
-    """Largest over mean load; 1 if there is no load."""
+    """Return the largest over the mean load; 1 if there is no load."""
     mean = loads.mean()
     return float(loads.max() / mean) if mean > 0 else 1.0
 
@@ -79,9 +83,9 @@ def balance(routing: Sequence[int], loads: Floats, slots: int, threshold: float 
 
 
 def rescale(routing: Sequence[int], loads: Floats, slots: int) -> Assignment:
-    """Another number of slots, with few moves: shards of slots that go are spread, new slots are filled.
+    """Change the number of slots with few moves: spread the shards of slots that go, or fill new slots.
 
-    Without any load, all shards count the same.
+    If there is no load at all, every shard counts as 1.
 
     >>> rescale((0, 0, 1, 1, 2, 2), np.zeros(6), 2).routing
     (0, 0, 1, 1, 0, 1)
@@ -89,49 +93,50 @@ def rescale(routing: Sequence[int], loads: Floats, slots: int) -> Assignment:
     (1, 2, 1, 2, 0, 0)
     """
     check_slots(slots, len(routing))
-    known, nodes = with_idle_shards(loads), np.zeros(slots, dtype=np.int64)
-    before, where = imbalance(slot_loads(routing, known, max(routing) + 1)), np.array(routing, dtype=np.int64)
+    weights, nodes = with_idle_shards(loads), np.zeros(slots, dtype=np.int64)
+    before, where = imbalance(slot_loads(routing, weights, max(routing) + 1)), np.array(routing, dtype=np.int64)
     stays = where < slots
+    totals = slot_loads(where[stays], weights[stays], slots)
     orphans = np.flatnonzero(~stays)
-    orphans = orphans[np.argsort(-known[orphans], kind="stable")]
-    adopt(where, known, slot_loads(where[stays], known[stays], slots), nodes, orphans, np.full(len(orphans), -1), 0.0)
-    totals = slot_loads(where, known, slots)
-    # Among many slots an empty one hardly shows in the largest over the mean, so the least loaded one counts as well.
-    even_out(where, known, totals, nodes, RESCALED_EVEN * totals.mean(), totals.mean() / THRESHOLD, 1.0)
+    orphans = orphans[np.argsort(-weights[orphans], kind="stable")]
+    adopt(where, weights, totals, nodes, orphans, np.full(len(orphans), -1), 0.0)
+    totals = slot_loads(where, weights, slots)
+    # With many slots, an empty one hardly changes the largest over the mean, so the least loaded one counts as well.
+    even_out(where, weights, totals, nodes, RESCALED_EVEN * totals.mean(), totals.mean() / THRESHOLD, 1.0)
     for empty in np.flatnonzero(np.bincount(where, minlength=slots) == 0):
         counts = np.bincount(where, minlength=slots)
         crowded = np.flatnonzero(counts[where] > 1)
-        where[crowded[known[crowded].argmin()]] = empty
-    return _assignment(where, known, slots, before, THRESHOLD)
+        where[crowded[weights[crowded].argmin()]] = empty
+    return _assignment(where, weights, slots, before, THRESHOLD)
 
 
 def with_idle_shards(loads: Floats) -> Floats:
-    """A little more for every shard, so that idle shards are spread as well; 1 for each if there is no load at all.
+    """Return the loads with a little added to each, so that idle shards are spread too; all 1 if there is no load.
 
     >>> with_idle_shards(np.zeros(2)).tolist(), with_idle_shards(np.array([0.0, 2.0])).tolist()
     ([1.0, 1.0], [0.001, 2.001])
     """
-    found: Floats = loads + (loads.mean() * 1e-3 if loads.any() else 1.0)
-    return found
+    weights: Floats = loads + (loads.mean() * _IDLE_SHARE if loads.any() else 1.0)
+    return weights
 
 
 def even_out(
     where: Ints, loads: Floats, totals: Floats, nodes: Ints, most_allowed: float, least_allowed: float, nearby: float
 ) -> None:
-    """Move one shard after the other from the most to the least loaded slot, until that is enough or no move helps.
+    """Move shards one by one from the most to the least loaded slot, until the loads are even or no move helps.
 
-    Each time the shard moves that leaves the busier of both slots least loaded. Of equal slots or shards, the first is
-    taken. Written such that it is fast both as it stands and compiled, so it calls nothing but NumPy.
+    Each time the shard moves that leaves the busier of the two slots least loaded. Of equal slots or shards, the first
+    is taken. Calls nothing but NumPy, so that it is fast both as it is and compiled.
 
     Args:
         where: the slot of every shard; changed in place.
-        loads: of every shard.
-        totals: the load of every slot; kept up to date.
-        nodes: of every slot.
-        most_allowed: the most that a slot may have when it is enough.
-        least_allowed: the least that a slot must have then.
-        nearby: a shard stays on its node if that leaves the busier of both slots at most so many times as loaded; 1
-            moves shards wherever it is best.
+        loads: the load of every shard.
+        totals: the load of every slot; changed in place.
+        nodes: the node of every slot.
+        most_allowed: the load that no slot may exceed when the loads count as even.
+        least_allowed: the load that every slot must have when the loads count as even.
+        nearby: prefer a slot on the same node if the busier of the two slots then has at most this many times the load;
+            1 moves shards wherever it is best.
     """
     for _ in range(2 * len(where)):
         most, least = np.argmax(totals), np.argmin(totals)
@@ -158,18 +163,18 @@ def even_out(
 def adopt(
     where: Ints, loads: Floats, totals: Floats, nodes: Ints, orphans: Ints, origins: Ints, most_allowed: float
 ) -> None:
-    """Give shards whose slot is gone to the least loaded slot, one after the other, on their node if that has room.
+    """Give shards whose slot is gone one by one to the least loaded slot, on their own node if a slot there has room.
 
     Calls nothing but NumPy, like ``even_out``.
 
     Args:
         where: the slot of every shard; changed in place.
-        loads: of every shard.
-        totals: the load of every slot; kept up to date.
-        nodes: of every slot.
+        loads: the load of every shard.
+        totals: the load of every slot; changed in place.
+        nodes: the node of every slot.
         orphans: the shards without a slot, heaviest first.
-        origins: the node that each of them was on; -1 if that does not matter.
-        most_allowed: load up to which a slot on the shard's own node has room.
+        origins: the node that each of them was on; -1 for any node.
+        most_allowed: a slot on the shard's own node has room up to this load.
     """
     for i in range(len(orphans)):
         shard = orphans[i]

@@ -1,7 +1,7 @@
-"""What people ask for, as revisions of a plan; and the record of what changed, with the reason in words.
+"""Users' requests as revisions of a plan, and the record of what changed.
 
-A request comes through ``query.rescale``, ``query.rebalance`` or ``query.reassign``, is kept in an inbox until the
-loop's next turn (``rheostat.elastic.loop.inbox``) and becomes a revision by the loads that are known then.
+A request comes from ``query.rescale``, ``query.rebalance`` or ``query.reassign``. The inbox keeps it until the loop's
+next turn (``rheostat.elastic.loop.inbox``), where it becomes a revision, by the loads known then.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from rheostat.elastic.routing.balance import (
 )
 
 _LISTED = 64
-"""Moves that a change lists one by one."""
+"""The most moves that a change lists one by one."""
 
 
 @dataclass(frozen=True)
 class Rescale:
-    """Another number of slots for an operator.
+    """A request for another number of slots.
 
     Attributes:
-        slots: how many.
+        slots: the number of slots.
         reason: why, in words.
     """
 
@@ -43,10 +43,10 @@ class Rescale:
 
 @dataclass(frozen=True)
 class Rebalance:
-    """The same slots, more evenly loaded.
+    """A request for the same slots, more evenly loaded.
 
     Attributes:
-        threshold: largest over mean load that is allowed.
+        threshold: the largest load of a slot that is allowed, as a multiple of the mean.
         reason: why, in words.
     """
 
@@ -56,7 +56,7 @@ class Rebalance:
 
 @dataclass(frozen=True)
 class Reassign:
-    """A routing table that was decided on elsewhere.
+    """A request for a given routing table.
 
     Attributes:
         routing: the slot of every shard, without gaps in the slot numbers.
@@ -71,27 +71,27 @@ Request = Rescale | Rebalance | Reassign
 
 
 def revision_of(request: Request, operator: str, plan: OperatorPlan, loads: Floats, hottest: str = "") -> Revision:
-    """The revision that a request asks for, urgent, by the loads known now.
+    """Return the revision that carries a request out. It is urgent: it waits for no rest.
 
     Args:
-        request: what is asked for.
-        operator: its name.
-        plan: where it runs now.
-        loads: of every shard.
-        hottest: the busiest key that is known, to name it if no placement helps.
+        request: the request.
+        operator: the operator's name.
+        plan: where the operator runs now.
+        loads: the load of every shard.
+        hottest: the busiest key, in words, to name it if no placement helps; empty if unknown.
 
-    >>> found = revision_of(Rescale(4), "by area", OperatorPlan.even(shards=8, slots=2), np.ones(8))
-    >>> found.plan.slots, str(found.action), found.asked, found.urgent
+    >>> revision = revision_of(Rescale(4), "by area", OperatorPlan.even(shards=8, slots=2), np.ones(8))
+    >>> revision.plan.slots, str(revision.action), revision.asked, revision.urgent
     (4, 'scale out', 'rescale', True)
     """
     numbers, routing = np.unique(plan.routing, return_inverse=True)
     if isinstance(request, Rescale):
-        found = rescale(routing.tolist(), loads, request.slots)
+        assignment = rescale(routing.tolist(), loads, request.slots)
     elif isinstance(request, Rebalance):
-        found = balance(routing.tolist(), loads, len(numbers), request.threshold)
+        assignment = balance(routing.tolist(), loads, len(numbers), request.threshold)
     else:
-        found = Assignment(request.routing, 1.0, 1.0)
-    wanted = placed(plan, numbers, np.array(found.routing, dtype=np.int64))
+        assignment = Assignment(request.routing, 1.0, 1.0)
+    wanted = plan_of(np.array(assignment.routing, dtype=np.int64), plan, numbers)
     return Revision(
         operator,
         wanted,
@@ -99,30 +99,33 @@ def revision_of(request: Request, operator: str, plan: OperatorPlan, loads: Floa
         (request.reason,),
         urgent=True,
         asked=type(request).__name__.lower(),
-        hot=hot_shard(found, loads, hottest),
+        hot=hot_shard(assignment, loads, hottest),
     )
 
 
-def placed(plan: OperatorPlan, numbers: Ints, routing: Ints) -> OperatorPlan:
-    """A routing without gaps as a plan: slots keep their numbers and nodes, and new ones get the next free numbers.
+def plan_of(routing: Ints, before: OperatorPlan, numbers: Ints) -> OperatorPlan:
+    """Return the plan for a routing whose slots are numbered without gaps.
+
+    Slots of the plan before keep their numbers and nodes. New slots get higher numbers, so that the slots of the plan
+    have the same order as those of the routing: an engine that numbers slots without gaps gets the same routing back.
 
     Args:
-        plan: where the operator runs now.
-        numbers: the number in that plan of each slot of the routing, as far as there is one.
-        routing: the slot of every shard.
+        routing: the slot of every shard, without gaps in the slot numbers.
+        before: where the operator runs now.
+        numbers: the numbers that the first slots of the routing have in that plan, in ascending order.
 
-    >>> plan = OperatorPlan(np.array([0, 2]), np.array([0, -1, 1]))
-    >>> wanted = placed(plan, np.array([0, 2]), np.array([1, 2]))
+    >>> before = OperatorPlan(np.array([0, 2]), np.array([0, -1, 1]))
+    >>> wanted = plan_of(np.array([1, 2]), before, numbers=np.array([0, 2]))
     >>> wanted.routing.tolist(), wanted.nodes.tolist()
-    ([2, 1], [-1, 0, 1])
+    ([2, 3], [-1, -1, 1, 0])
     """
-    slots = int(routing.max()) + 1
-    free = np.setdiff1d(np.arange(len(plan.nodes) + slots), plan.used)
+    slots, above = int(routing.max()) + 1, int(numbers.max()) + 1
+    free = np.setdiff1d(np.arange(above, above + len(before.nodes) + slots), before.used)
     named = np.r_[numbers, free][:slots]
-    nodes = np.full(max(int(named.max()) + 1, len(plan.nodes)), -1)
-    stays = named[: len(numbers)]
-    nodes[stays] = plan.nodes[stays]
-    held = np.bincount(plan.nodes[plan.used])
+    nodes = np.full(max(int(named.max()) + 1, len(before.nodes)), -1)
+    kept = named[: len(numbers)]
+    nodes[kept] = before.nodes[kept]
+    held = np.bincount(before.nodes[before.used])
     where = np.flatnonzero(held)  # new slots go to the nodes that the operator is on, to the emptiest first
     for number in named[len(numbers) :]:
         node = where[held[where].argmin()]
@@ -133,29 +136,29 @@ def placed(plan: OperatorPlan, numbers: Ints, routing: Ints) -> OperatorPlan:
     return OperatorPlan(named[routing], nodes)
 
 
-def hot_shard(found: Assignment, loads: Floats, hottest: str = "") -> str:
-    """The shard that is too busy for any placement, in words; empty if there is none."""
-    if found.hot is None:
+def hot_shard(assignment: Assignment, loads: Floats, hottest: str = "") -> str:
+    """Return in words which shard is too busy for any placement; empty if there is none."""
+    if assignment.hot is None:
         return ""
-    share = loads[found.hot] / max(float(loads.sum()), 1e-12)
+    share = loads[assignment.hot] / max(float(loads.sum()), 1e-12)
     key = f" ({hottest})" if hottest else ""
-    return f"shard {found.hot}{key} alone carries {share:.0%} of the work: no placement is balanced"
+    return f"shard {assignment.hot}{key} alone carries {share:.0%} of the work: no placement is balanced"
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of the routing, as ``Progress.changes`` and ``rheostat inspect`` tell it.
+    """The record of a change of the routing, in ``Progress.changes`` and ``rheostat inspect``.
 
     Attributes:
         epoch: the first epoch with the new routing.
         component: the component whose shards moved.
         kind: ``rescale``, ``rebalance`` or ``reassign``.
-        slots: number of slots before and after.
-        moved: how many shards changed their slot.
-        moves: the first of them: shard, slot before, slot after.
-        imbalance: largest over mean load of the slots, before and after, as far as it was measured.
+        slots: the number of slots before and after.
+        moved: the number of shards that changed their slot.
+        moves: shard, slot before and slot after, of the first 64 of them.
+        imbalance: largest over mean load of the slots, before and after; 1 if no load was measured.
         reason: why, in words.
-        hot: which key or shard is so busy that no placement is balanced; empty if there is none.
+        hot: the key or shard that is too busy for any placement, in words; empty if there is none.
 
     >>> change = Change(
     ...     epoch=7, component="by area", kind="rescale", slots=(2, 4), moved=128, moves=((0, 0, 2),),
@@ -184,21 +187,21 @@ class Change:
         epoch: int,
         refused: str = "",
     ) -> Change:
-        """What a revision did to a routing.
+        """Return the record of what a revision did to a routing.
 
         Args:
-            before: the slot of every shard, without gaps in the slot numbers.
-            after: the same with the revision.
-            revision: why it changed.
-            loads: of every shard.
+            before: the slot of every shard before, without gaps in the slot numbers.
+            after: the slot of every shard afterwards, without gaps in the slot numbers.
+            revision: the revision.
+            loads: the load of every shard.
             epoch: the first epoch with the new routing.
-            refused: why the revision was not carried out, if it was not.
+            refused: why the revision was refused; empty if it was carried out.
         """
         slots = max(before) + 1, max(after) + 1
         moves = [(s, a, b) for s, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
         kind = revision.asked or ("rebalance" if revision.action == Action.BALANCE else "rescale")
-        known = with_idle_shards(loads) if kind == "rescale" else loads
-        uneven = [round(imbalance(slot_loads(r, known, n)), 3) for r, n in zip((before, after), slots, strict=True)]
+        weights = with_idle_shards(loads) if kind == "rescale" else loads
+        uneven = [round(imbalance(slot_loads(r, weights, n)), 3) for r, n in zip((before, after), slots, strict=True)]
         return cls(
             epoch=epoch,
             component=revision.operator,
@@ -212,12 +215,12 @@ class Change:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the change as plain values."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Change:
-        """From what ``to_json`` gave, also after it was written and read as JSON."""
+        """Return the change that ``to_json`` gave, also after it was written and read as JSON."""
         moves = tuple((shard, a, b) for shard, a, b in value["moves"])
         pairs = {k: (value[k][0], value[k][1]) for k in ("slots", "imbalance")}
         return cls(**{**value, **pairs, "moves": moves})

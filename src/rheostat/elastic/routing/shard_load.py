@@ -1,4 +1,4 @@
-"""How much work every shard causes, from what the slots measured: means in which older epochs fade."""
+"""How much work every shard causes: moving means of what the slots measured, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rheostat.elastic.model.smoothing import LOAD_HALF_LIFE, blend, share_of
 
 @dataclass(frozen=True, eq=False)
 class ShardLoads:
-    """Useful seconds and rows per epoch and shard of one operator.
+    """Useful seconds and rows of every shard of one operator, as means per epoch.
 
     Attributes:
-        seconds: useful seconds of every shard.
-        epochs: how many epochs were measured.
-        rows: rows of every shard, where they were counted; None before that.
+        seconds: useful seconds per epoch, by shard.
+        epochs: the number of epochs measured.
+        rows: rows per epoch, by shard; None if rows were never counted.
 
     >>> loads = ShardLoads.none(4).with_epoch(np.array([0.0, 3.0, 0.0, 0.0]))
     >>> loads.seconds.tolist()
@@ -33,25 +33,41 @@ class ShardLoads:
 
     @classmethod
     def none(cls, shards: int) -> ShardLoads:
-        """Nothing measured yet."""
+        """Return loads before the first measurement."""
         return cls(np.zeros(shards))
 
     @classmethod
     def of(cls, shards: int, seconds: Iterable[tuple[int, float]]) -> ShardLoads:
-        """As a checkpoint remembers it: shards that had any load, and their seconds."""
+        """Return loads from what ``to_pairs`` gave: shards that had any load, with their seconds."""
         loads = dense(dict(seconds), shards)
         return cls(loads, int(loads.any()))
 
     def with_epoch(self, measured: Floats, rows: Floats | None = None) -> ShardLoads:
-        """After one more epoch: useful seconds by shard, and rows if they were counted."""
-        share = share_of(LOAD_HALF_LIFE) if self.epochs else 1.0
-        before, counted = (v if v is not None else np.zeros(len(self.seconds)) for v in (self.rows, rows))
-        return ShardLoads(blend(self.seconds, measured, share), self.epochs + 1, blend(before, counted, share))
+        """Return the loads after one more epoch.
+
+        The first epoch whose rows are counted replaces all earlier ones. Seconds of earlier epochs, as a checkpoint
+        remembers them, belong to rows that nobody counted, and would make these rows look expensive.
+
+        Args:
+            measured: useful seconds of the epoch, by shard.
+            rows: rows of the epoch, by shard; None if they were not counted.
+        """
+        first = self.epochs == 0 or (self.rows is None and rows is not None)
+        share = 1.0 if first else share_of(LOAD_HALF_LIFE)
+        seconds = blend(self.seconds, measured, share)
+        if rows is None:
+            return ShardLoads(seconds, self.epochs + 1, self.rows)
+        before = np.zeros(len(rows)) if self.rows is None else self.rows
+        return ShardLoads(seconds, self.epochs + 1, blend(before, rows, share))
 
     def expected(self, rows: Floats) -> Floats:
-        """What rows that are already counted will cost, by what a row of their shard, or of any, cost before.
+        """Return the useful seconds to expect of counted rows, by shard.
 
-        Without a measured cost per row, the rows themselves.
+        A row costs what a row of its shard has cost so far, or of any shard if its own had none. Without any measured
+        cost, the rows themselves are returned.
+
+        Args:
+            rows: rows to come, by shard.
 
         >>> known = ShardLoads.none(3).with_epoch(np.array([1.0, 3.0, 0.0]), np.array([10.0, 10.0, 0.0]))
         >>> known.expected(np.array([20.0, 10.0, 5.0])).round(2).tolist()
@@ -64,24 +80,29 @@ class ShardLoads:
         return rows * per_row
 
     def to_pairs(self) -> tuple[tuple[int, float], ...]:
-        """The shards that have any load, to three digits, which is more than was measured."""
+        """Return the shards that have any load, with their seconds to three digits."""
         return tuple((int(s), float(f"{self.seconds[s]:.3g}")) for s in np.flatnonzero(self.seconds))
 
 
 def dense(values: Mapping[int, float], shards: int) -> Floats:
-    """Values by shard as an array, with 0 for shards that have none.
+    """Return values by shard as an array, with 0 for shards that have none.
 
     >>> dense({1: 2.5}, 3).tolist()
     [0.0, 2.5, 0.0]
     """
-    found = np.zeros(shards)
+    array = np.zeros(shards)
     for shard, value in values.items():
-        found[shard] = value
-    return found
+        array[shard] = value
+    return array
 
 
 def spread_over_shards(useful: Floats, rows: Floats, routing: Ints) -> Floats:
-    """Useful seconds by shard, where only those of slots were measured: each slot's, in proportion to rows.
+    """Return useful seconds by shard where only whole slots were measured: each slot's seconds in proportion to rows.
+
+    Args:
+        useful: useful seconds, by slot.
+        rows: completed rows, by shard.
+        routing: the slot of every shard.
 
     >>> spread_over_shards(np.array([3.0, 1.0]), np.array([4.0, 2.0, 7.0]), np.array([0, 0, 1])).tolist()
     [2.0, 1.0, 1.0]

@@ -1,12 +1,13 @@
-"""Two-tier routing: key to shard for good, shard to slot at will (Elasticutor section 3.1).
+"""Two-tier routing: the shard of a key is fixed, the slot of a shard may change (Elasticutor section 3.1).
 
-The routing hash is Spark's 64-bit xxHash of the key attributes. The shard is the hash's place among all hashes, scaled
-to the number of shards, so rows sorted by hash are also sorted by shard and a shard is one contiguous range of them.
+The routing hash is Spark's 64-bit xxHash of the key attributes. A shard is a contiguous range of unsigned hashes, so
+rows sorted by hash are also sorted by shard.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
@@ -20,19 +21,21 @@ Hashes = npt.NDArray[np.int64]
 
 
 def check_shards(shards: int) -> None:
-    """Refuse a shard count that routing cannot work with."""
+    """Raise an error if a checkpoint cannot have so many shards."""
+    _check_whole("shards", shards)
     if not 1 <= shards <= MAX_SHARDS:
         raise ConfigurationError(f"shards={shards}: a checkpoint has between 1 and {MAX_SHARDS} shards")
 
 
 def check_slots(slots: int, shards: int) -> None:
-    """Refuse a slot count that leaves slots without shards."""
+    """Raise an error if a component cannot have so many slots: every slot needs a shard."""
+    _check_whole("slots", slots)
     if not 1 <= slots <= shards:
         raise ConfigurationError(f"slots={slots}: a component has between 1 and {shards} slots, one per shard at most")
 
 
 def shards_of(hashes: Hashes, shards: int) -> npt.NDArray[np.int64]:
-    """The shard of every hash.
+    """Return the shard of every hash.
 
     >>> shards_of(np.array([0, -1, 1 << 62]), 256)
     array([  0, 255,  64])
@@ -42,12 +45,12 @@ def shards_of(hashes: Hashes, shards: int) -> npt.NDArray[np.int64]:
 
 
 def shard_sql(hash_sql: str, shards: int) -> str:
-    """The same as Spark SQL."""
+    """Return Spark SQL for the shard of a hash, equal to ``shards_of``."""
     return f"shiftright(shiftrightunsigned({hash_sql}, 32) * {shards}L, 32)"
 
 
 def even_routing(shards: int, slots: int) -> tuple[int, ...]:
-    """Every slot the same number of neighbouring shards, give or take one.
+    """Return the slot of every shard: neighbouring shards for every slot, the same number of them give or take one.
 
     >>> even_routing(8, 3)
     (0, 0, 0, 1, 1, 1, 2, 2)
@@ -57,6 +60,11 @@ def even_routing(shards: int, slots: int) -> tuple[int, ...]:
 
 
 def owned(routing: Sequence[int], slot: int) -> npt.NDArray[np.bool_]:
-    """Which shards belong to a slot."""
-    mine: npt.NDArray[np.bool_] = np.asarray(routing) == slot
-    return mine
+    """Return for every shard True if it belongs to a slot."""
+    flags: npt.NDArray[np.bool_] = np.asarray(routing) == slot
+    return flags
+
+
+def _check_whole(option: str, value: int) -> None:
+    if not isinstance(value, Integral):
+        raise ConfigurationError(f"{option}={value!r}: must be a whole number")
