@@ -126,7 +126,7 @@ def test_when_a_round_is_due() -> None:
 
 def test_nonsense_is_refused() -> None:
     for period, threshold in ((0.0, 1.0), (60.0, 0.5), (float("nan"), 1.0)):
-        with pytest.raises(TopologyError, match="period is in seconds"):
+        with pytest.raises(TopologyError, match="period must be above 0 seconds, threshold at least 1"):
             Flux(period, threshold)
     with pytest.raises(TopologyError, match="choose 'biggest' or 'closest'"):
         Flux(pick="any")  # type: ignore[arg-type]

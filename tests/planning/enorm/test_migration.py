@@ -79,5 +79,5 @@ def test_edges_and_nonsense() -> None:
     assert expanded_keys(0, 100, 0.5) == expanded_keys(10, 0, 0.5) == expanded_keys(10, 100, 1.0) == 0
     with pytest.raises(TopologyError, match="no strategy is allowed"):
         choose_strategy((), SHARD, COSTS)
-    with pytest.raises(TopologyError, match="every cost is in seconds"):
+    with pytest.raises(TopologyError, match="every cost must be a number of seconds, 0 or more"):
         KeyCosts(-1.0, 0.0)

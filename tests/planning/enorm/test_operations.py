@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.attributes import Kind, PartitionedOperator, shared
+from rheostat.planning.enorm.attributes import Kind, PartitionedOperator, shared_attributes
 from rheostat.planning.enorm.components import OperatorGraph
 from rheostat.planning.enorm.deployment import Deployment, deploy
 from rheostat.planning.enorm.fusion import FusedComponent, fuse, score_by_rate
@@ -78,10 +78,12 @@ def deployments(draw: st.DrawFn) -> Deployment:
     parts: dict[int, list[PartitionedOperator]] = {}
     for operator in operators:
         part = draw(st.integers(0, 2))
-        part = part if shared([*parts.get(part, []), operator]) else 3 + len(parts)
+        part = part if shared_attributes([*parts.get(part, []), operator]) else 3 + len(parts)
         parts.setdefault(part, []).append(operator)
     flow = OperatorGraph(tuple(draw(st.permutations(operators))), dict.fromkeys(edges, 1.0))
-    return deploy(flow, [FusedComponent(tuple(o.name for o in p), shared(p)) for p in parts.values()], NODES, shards=6)
+    return deploy(
+        flow, [FusedComponent(tuple(o.name for o in p), shared_attributes(p)) for p in parts.values()], NODES, shards=6
+    )
 
 
 def circular(deployment: Deployment) -> bool:
@@ -174,7 +176,7 @@ def test_a_migration_draws_a_component_back_to_the_nodes_it_can_use(
         data.draw(st.sampled_from(sorted(before.flow.by_name))),
         data.draw(st.sampled_from(list(limited.members))),
     )
-    together = shared([*limited.operators(target), limited.flow.by_name[name]])
+    together = shared_attributes([*limited.operators(target), limited.flow.by_name[name]])
     after = apply(limited, Migrate(name, limited.home(name), target)) if together else limited
     for component in after.members:
         assert len(after.nodes(component)) <= after.most_nodes(component)
