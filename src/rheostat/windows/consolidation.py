@@ -120,7 +120,7 @@ class ConsolidationPlan:
         )
 
     def expiry(self, granule: int, start: int) -> int:
-        """The watermark at which no window needs this instance any longer. It never decreases with ``start``."""
+        """The watermark at which no window needs this instance any longer; for stored ones, it grows with ``start``."""
         g = self.granules[granule]
         end = start + g.window.size
         latest = end if granule == PANE and g.requested else start

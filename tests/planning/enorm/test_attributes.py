@@ -67,7 +67,7 @@ def test_more_attributes_never_give_fewer_partitions(some: frozenset[str], more:
     assert cardinality(some, schema, VALUES) <= cardinality(some | more, schema, VALUES)
 
 
-def test_what_is_missing_is_named() -> None:
+def test_the_error_names_what_is_missing() -> None:
     with pytest.raises(TopologyError, match="missing cardinality for date, user: pass distinct="):
         cardinality(frozenset({"user", "date"}), LOAN, {"area": 3})
     with pytest.raises(TopologyError, match="operator 'x' is partitioned by b, which it does not read"):

@@ -16,7 +16,7 @@ from rheostat.errors import TopologyError
 
 
 class Form(StrEnum):
-    """How a windowed component is laid out."""
+    """Whether the computes and consolidates of a windowed component run apart (split) or together (combined)."""
 
     SPLIT = "split"
     COMBINED = "combined"
