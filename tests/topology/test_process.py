@@ -201,8 +201,8 @@ def test_a_timer_of_a_function_over_frames() -> None:
         ({"schema": "area"}, "operator 'p': schema='area' is not Spark DDL"),
         ({"event_time": "when"}, r"operator 'p': event_time='when' is not in its output \(area, ts, n\)"),
         ({"event_time": "n"}, "operator 'p': event_time='n' is bigint, not a timestamp"),
-        ({"function": 5}, "operator 'p': 5 is not a function over frames"),
-        ({"function": None}, "operator 'p': None is not a function over frames"),
+        ({"function": 5}, "operator 'p': 5 is not a function; pass one from"),
+        ({"function": None}, "operator 'p': None is not a function; pass one from"),
         ({"function": Latest}, r"operator 'p': Latest is a KeyProcessor; use process_keys\(...\) for it"),
     ],
 )
