@@ -47,7 +47,7 @@ class Granule:
         requested: True if its merged partials become results.
         sources: numbers of the granules it may be merged from; empty for the pane.
         running: True if an instance is computed from the previous one: add new panes, subtract expired ones.
-        stored: True if its merged partials are kept in state, because others are merged from them.
+        stored: True if its merged partials are kept in state, because later ones are merged from them.
     """
 
     window: Window
