@@ -1,4 +1,4 @@
-"""Going on from a checkpoint with a changed topology: what is allowed, and what is refused with operator and reason."""
+"""Continuing from a checkpoint with a changed topology: which changes are allowed, and which are errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ JOB = Job()
 
 
 def recorded(graph: Graph) -> Recorded:
-    """What the checkpoint of a topology remembers, through JSON as on disk."""
+    """The records in the checkpoint of a topology, through JSON as on disk."""
     value: Recorded = json.loads(json.dumps(compatibility.record(graph, plan_physical(graph))))
     return value
 
@@ -190,6 +190,6 @@ def test_an_operator_that_leaves_a_shared_table_is_the_one_that_is_named() -> No
         restarted(recorded(both.graph), parted.graph)
 
 
-def test_counting_rows_may_be_added_for_every_table_counts_them() -> None:
+def test_a_row_count_may_be_added_because_every_table_has_one() -> None:
     without = replace(JOB, aggregates={"x": rh.sum("cents")})
     restarted(recorded(without.graph), replace(JOB, aggregates={"x": rh.sum("cents"), "n": rh.count()}).graph)

@@ -130,7 +130,7 @@ def test_user_written_aggregates_are_fed_with_rows() -> None:
     assert "`cents` AS `r.cents`, `grade` AS `r.grade` FROM rows WHERE unix_micros(`ts`) IS NOT NULL" in text
 
 
-def test_columns_travel_under_plain_names() -> None:
+def test_columns_are_shuffled_under_plain_names() -> None:
     assert Feed(
         number=3, table="a", stream="source", raw=False, counted=True, columns=("hash", "k.odd name", "p.sum(x)")
     ).wire == ("f3_0", "f3_1", "f3_2")

@@ -1,4 +1,4 @@
-"""Going on from a checkpoint with keyed state: fields may come, go and become wider; nothing may become wrong."""
+"""Continuing from a checkpoint with keyed state: fields may be added, removed and given wider types."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ JOB = Job()
 
 
 def recorded(job: Job) -> dict[str, dict[str, Any]]:
-    """What the checkpoint of a topology remembers, through JSON as on disk."""
+    """The records in the checkpoint of a topology, through JSON as on disk."""
     graph = job.graph
     value: dict[str, dict[str, Any]] = json.loads(json.dumps(compatibility.record(graph, plan_physical(graph))))
     return value
@@ -74,7 +74,7 @@ def with_state(state: str | None) -> Job:
     return replace(JOB, state=state)
 
 
-def test_what_is_remembered() -> None:
+def test_what_a_checkpoint_records() -> None:
     assert recorded(JOB)["p"] == {
         "table": "p",
         "route_by": ["area"],

@@ -79,7 +79,7 @@ def test_a_process_operator_comes_after_what_it_reads() -> None:
     assert [t.name for t in plan.tables_at(1)] == ["counts"]
 
 
-def test_streams_of_different_levels_meet_after_the_later_one() -> None:
+def test_streams_of_different_levels_are_joined_after_the_later_one() -> None:
     stream = loans()
     first = process(stream, "first")
     second = process(first, "second")
@@ -87,7 +87,7 @@ def test_streams_of_different_levels_meet_after_the_later_one() -> None:
     assert levels(stream.graph)["joined"] == (2, "source")
 
 
-def test_where_sources_meet_there_is_a_clock_of_all() -> None:
+def test_joined_sources_have_a_common_clock() -> None:
     b, a, c = sources("b", "a", "c")
     both = process(b, "both", join=[a])
     process(both, "later")
@@ -104,7 +104,7 @@ def test_where_sources_meet_there_is_a_clock_of_all() -> None:
     assert plan_physical(b.graph).clocks == {"a", "a+b", "a+b+c"}
 
 
-def test_a_source_that_is_read_on_two_ways_is_one_clock() -> None:
+def test_a_source_that_is_read_twice_is_one_clock() -> None:
     (stream,) = sources("s")
     process(process(stream, "p"), "again", join=[stream.map("m", lambda f: f)])
     assert stream.graph.clock_of("again") == "s"

@@ -1,4 +1,4 @@
-"""Names in plans: what lies under one name in a checkpoint must be one thing."""
+"""Names in plans: a name in a checkpoint must stand for one thing only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results: from merged partials to the columns a user asked for."""
+"""Results: from merged partials to result columns."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_results_have_window_times_keys_and_values() -> None:
     ]
 
 
-def test_types_are_those_that_were_announced() -> None:
+def test_results_have_the_planned_types() -> None:
     output = table().outputs[0]
     schema = [(c.name, c.type) for c in output.schema]
     assert schema[-4:] == [("area", "string"), ("grade", "int"), ("total", "bigint"), ("n", "bigint")]

@@ -1,4 +1,4 @@
-"""The plan as people see it."""
+"""The plan as ``explain`` shows it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_view_renders_in_two_formats() -> None:
 
 
 def how(*, subtractable: bool) -> dict[str, str]:
-    """How a sliding window of an hour by minutes comes about."""
+    """How a window of an hour every minute is derived."""
     stream = loans()
     aggregate = rh.count() if subtractable else rh.max("amount")
     add(stream, "a", "area", sliding("1 hour", every="1 minute"), {"x": aggregate})
@@ -117,7 +117,7 @@ def test_running_totals_and_helpers_are_explained() -> None:
     assert "1 hour every 1 minute" in helped
 
 
-def test_other_ways_are_mentioned() -> None:
+def test_alternative_covers_are_shown() -> None:
     stream = loans()
     add(stream, "a", "area", tumbling("5 minutes", "10 minutes", "15 minutes", "20 minutes"), {"x": rh.max("amount")})
     (table,) = view(stream.graph).tables

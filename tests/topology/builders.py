@@ -1,4 +1,4 @@
-"""Frames that have columns and nothing else: enough for a topology to be written and checked without Spark."""
+"""Frames with columns and no rows, so that topologies can be written and checked without Spark."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def unchanged(frame: Any) -> Any:
 
 
 def columns_of(ddl: str) -> dict[str, str]:
-    """Names and types out of Spark DDL."""
+    """Names and types of the columns in Spark DDL."""
     parts, depth = [""], 0
     for character in ddl:
         depth += (character in "<(") - (character in ">)")
@@ -96,5 +96,5 @@ def columns_of(ddl: str) -> dict[str, str]:
 
 
 def loans(name: str = "lending", *, source: str = "source", slack: Duration = "10 seconds", **types: str) -> Stream:
-    """A stream of loans, the beginning of a topology."""
+    """A source of loans in a new topology."""
     return Graph(name).source(Frame({**LOANS, **types}), event_time="ts", slack=slack, name=source)

@@ -1,4 +1,4 @@
-"""Aggregates: what they refuse, which partials they share, and what they finish."""
+"""Aggregates: their errors, the partials they share, and their results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EVERY_READER = [rh.count, rh.sum, rh.mean, rh.min, rh.max, rh.variance, rh.stdde
 
 
 @pytest.mark.parametrize("make", [*EVERY_READER, rh.approx_distinct, lambda c: rh.quantiles(c, 0.5)])
-def test_an_unknown_column_is_named_with_those_there_are(make: Any) -> None:
+def test_the_error_for_an_unknown_column_lists_the_columns(make: Any) -> None:
     with refused(
         "operator 'by_area': aggregate 'result' reads column 'rate', which the stream does not have; it has ts"
     ):
@@ -50,13 +50,13 @@ def test_an_unknown_column_is_named_with_those_there_are(make: Any) -> None:
 
 @pytest.mark.parametrize("make", [rh.sum, rh.mean, rh.variance, rh.stddev, lambda c: rh.quantiles(c, 0.5)])
 @pytest.mark.parametrize("column", ["area", "paid", "ts", "tags"])
-def test_numbers_are_needed_where_numbers_are_needed(make: Any, column: str) -> None:
+def test_numeric_aggregates_need_numeric_columns(make: Any, column: str) -> None:
     with refused(f"aggregate 'result' needs a number, but column '{column}' is {LOANS[column]}"):
         bound(make(column))
 
 
 @pytest.mark.parametrize("make", [rh.min, rh.max, rh.first, rh.last])
-def test_what_has_no_order_is_not_compared(make: Any) -> None:
+def test_columns_without_an_order_cannot_be_compared(make: Any) -> None:
     with refused("operator 'by_area': aggregate 'result' cannot compare column 'tags' of type array<string>"):
         bound(make("tags"))
 
@@ -82,7 +82,7 @@ def user_written(over: Over = "polars", finish: Any = lambda parts: parts["n"], 
 
 
 @pytest.mark.parametrize(("partial", "result"), [("float64", "double"), ("double", "float64")])
-def test_types_of_user_written_aggregates_are_sparks(partial: str, result: str) -> None:
+def test_user_written_aggregates_need_spark_types(partial: str, result: str) -> None:
     with refused("columns of type float64 cannot be kept in state"):
         bound(rh.own_aggregate(inputs=[], partial=len, partials={"n": partial}, merge=len, finish=len, result=result))
 

@@ -1,4 +1,4 @@
-"""What a topology refuses as a whole, and at its sources."""
+"""The errors of whole topologies and of sources."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_partials_without_windows_are_refused() -> None:
         stream.graph.origin_of("by_area")
 
 
-def test_a_cycle_is_refused_and_told() -> None:
+def test_the_error_for_a_cycle_names_its_operators() -> None:
     stream = loans().sink(sinks.memory())
     graph = stream.graph
     for name, upstream in (("a", "c"), ("b", "a"), ("c", "b")):

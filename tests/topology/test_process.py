@@ -1,4 +1,4 @@
-"""What ``process`` refuses, each with the operator's name and what to do; and what it takes for granted."""
+"""The errors of ``process`` and ``process_keys``, and their defaults."""
 
 from __future__ import annotations
 
@@ -134,14 +134,14 @@ def test_an_order_is_that_of_arrival_or_of_columns_or_none() -> None:
     assert order(order=None) == ((), False)
 
 
-def test_only_the_columns_that_are_read_travel() -> None:
+def test_only_columns_that_are_read_are_shuffled() -> None:
     made = node(process(reads="cents", order="grade"))
     assert [c.name for c in made.inputs[0]] == ["area", "grade", "cents"]
     with refused("operator 'p': reads='zip' is in none of its streams"):
         process(reads=["cents", "zip"])
 
 
-def test_a_missing_package_is_told_where_a_field_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_fails_where_the_field_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
     processors._sorted_dict.cache_clear()
     monkeypatch.setitem(sys.modules, "sortedcontainers", None)
     with pytest.raises(SetupError, match=r"rh.ordered_map needs the package sortedcontainers: .*rheostat\[maps\]"):
@@ -201,8 +201,8 @@ def test_a_timer_of_a_function_over_frames() -> None:
         ({"schema": "area"}, "operator 'p': schema='area' is not Spark DDL"),
         ({"event_time": "when"}, r"operator 'p': event_time='when' is not in its output \(area, ts, n\)"),
         ({"event_time": "n"}, "operator 'p': event_time='n' is bigint, not a timestamp"),
-        ({"function": 5}, "operator 'p': 5 is not a function over frames"),
-        ({"function": None}, "operator 'p': None is not a function over frames"),
+        ({"function": 5}, "operator 'p': 5 is not a function; pass one from"),
+        ({"function": None}, "operator 'p': None is not a function; pass one from"),
         ({"function": Latest}, r"operator 'p': Latest is a KeyProcessor; use process_keys\(...\) for it"),
     ],
 )
@@ -291,14 +291,14 @@ def minutes() -> Stream:
     return loans().compute("c", by="area", n=rh.count()).consolidate("w", tumbling("1 minute"))
 
 
-def test_event_time_of_windows_is_taken_over_by_name() -> None:
+def test_event_time_of_windows_is_inherited_by_name() -> None:
     stream = process(minutes(), schema="area string, window_end timestamp")
     assert stream.time is not None
     assert stream.time.columns == ("window_end",)
     assert node(stream).time_sql == ("unix_micros(window_end) - 1",)
 
 
-def test_event_time_that_is_taken_over_means_the_same_as_before() -> None:
+def test_inherited_event_time_keeps_its_definition() -> None:
     windows = minutes()
     assert windows.time is not None
     stream = process(windows, schema="area string, window_end timestamp")
@@ -306,7 +306,7 @@ def test_event_time_that_is_taken_over_means_the_same_as_before() -> None:
     assert stream.time.sql.replace("`", "") == windows.time.sql
 
 
-def test_event_time_of_a_joined_stream_does_as_well() -> None:
+def test_event_time_may_be_that_of_a_joined_stream() -> None:
     stream = loans().process("first", logic, by="area", schema="area string")
     assert stream.time is None
     joined = process(stream, join=[other(stream.graph)], state=None)
@@ -339,7 +339,7 @@ def test_only_sources_keep_rows_aside() -> None:
 # What a processor sees.
 
 
-def test_a_context_keeps_timers_until_they_are_taken_back() -> None:
+def test_a_context_keeps_timers_until_they_are_cancelled() -> None:
     context = Context(3, 5_000_000)
     assert context.watermark == datetime(1970, 1, 1, 0, 0, 5, tzinfo=UTC)
     context.set_timer(7)

@@ -1,4 +1,4 @@
-"""What streams refuse, each with a message that says what to do."""
+"""The errors of streams, which say what to do."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_map_that_fails_is_named() -> None:
     assert isinstance(failed.value.__cause__, KeyError)
 
 
-def test_errors_of_ours_pass_through_a_map() -> None:
+def test_rheostat_errors_pass_through_a_map() -> None:
     with refused("'soon' is not a duration"):
         loans().map("m", lambda _: tumbling("soon"))  # type: ignore[arg-type, return-value]
 
@@ -72,7 +72,7 @@ def test_a_map_changes_the_columns() -> None:
 
 
 def batches(function: Any) -> list[pa.RecordBatch]:
-    """What a Python map makes of one batch."""
+    """The result of a Python map for one batch."""
 
     class Rows:
         def mapInArrow(self, over_batches: Any, schema: str) -> Any:  # noqa: N802 - PySpark's name
@@ -118,17 +118,17 @@ def test_result_columns_have_names_of_their_own(by: list[str], names: list[str],
         stream.compute("c", by=by, aggregates={n: rh.count() for n in names})
 
 
-def test_a_compute_operator_computes_something() -> None:
+def test_a_compute_operator_needs_an_aggregate() -> None:
     with refused(r"operator 'c' has no aggregates: pass one, as in rows=rh.count\(\)"):
         loans().compute("c", by="area")
 
 
-def test_an_aggregate_is_an_aggregate() -> None:
+def test_an_aggregate_must_be_an_aggregate() -> None:
     with refused(r"operator 'c': n='count' is not an aggregate like rh.count\(\)"):
         loans().compute("c", n="count")  # type: ignore[arg-type]
 
 
-def test_refreshed_results_cannot_be_computed_over() -> None:
+def test_updated_results_cannot_be_aggregated() -> None:
     windows = loans().compute("c", n=rh.count()).consolidate("w", MINUTE, emit="update").map("m", lambda f: f)
     with refused("operator 'd' would aggregate every update of 'm' as a new row: use emit='append'"):
         windows.compute("d", n=rh.count())
@@ -139,7 +139,7 @@ def test_windows_are_emitted_by_append_or_update() -> None:
         loans().compute("c", n=rh.count()).consolidate("w", MINUTE, emit="complete")  # type: ignore[arg-type]
 
 
-def test_windows_are_windows() -> None:
+def test_windows_must_be_windows() -> None:
     computed = loans().compute("c", n=rh.count())
     with refused(r"operator 'w': windows='1 minute' is not a window: use rh.tumbling\(\) or rh.sliding\(\)"):
         computed.consolidate("w", "1 minute")  # type: ignore[arg-type]
@@ -219,7 +219,7 @@ def test_results_have_window_keys_and_aggregates() -> None:
     }
 
 
-def test_a_sink_is_a_sink() -> None:
+def test_a_sink_must_be_a_sink() -> None:
     with refused(r"stream 'source': 'out' is not a sink; use one of rh.sinks, such as parquet\(\.\.\.\)"):
         loans().sink("out")  # type: ignore[arg-type]
     with refused(r"stream 'source aside': None is not a sink"):

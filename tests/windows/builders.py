@@ -22,7 +22,7 @@ def containing(window: Window, time: int) -> list[int]:
 
 @st.composite
 def windows(draw: st.DrawFn, largest: int = 12) -> Window:
-    """Tumbling, overlapping, hopping over gaps, from any offset."""
+    """Tumbling, overlapping, or with gaps, from any offset."""
     size = draw(st.integers(1, largest))
     slide = draw(st.one_of(st.just(size), st.integers(1, size), st.integers(1, largest)))
     return Window(size, slide, draw(st.one_of(st.just(0), st.integers(-largest, largest))))
@@ -38,7 +38,7 @@ def window_sets(draw: st.DrawFn, largest: int = 12, most: int = 4) -> list[Windo
 
 @st.composite
 def overlapping(draw: st.DrawFn) -> list[Window]:
-    """Windows that overlap so much that helper granules or running totals pay."""
+    """Windows that overlap so much that helper granules or running totals save merges."""
     largest = Window(draw(st.integers(8, 40)), draw(st.integers(1, 4)), draw(st.integers(-3, 3)))
     return [largest, *draw(st.lists(windows(10), max_size=2))]
 
@@ -57,7 +57,7 @@ def pane_starts(plan: ConsolidationPlan, first: int, last: int) -> list[int]:
 
 
 def needed_until(plan: ConsolidationPlan, granule: int, start: int) -> int | None:
-    """End of the last instance that may be put together from this one; None if there is none."""
+    """End of the last instance that may be merged from this one; None if there is none."""
     end = start + plan.granules[granule].window.size
     ends: list[int] = [end] if granule == PANE and plan.granules[PANE].requested else []
     for number, consumer in enumerate(plan.granules):

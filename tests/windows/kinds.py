@@ -1,4 +1,4 @@
-"""One specimen of every kind of partial, each with a slow way to make it out of rows."""
+"""One example of every kind of partial, each with a slow definition of its values for given rows."""
 
 from __future__ import annotations
 

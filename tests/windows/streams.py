@@ -1,4 +1,4 @@
-"""Random streams cut into epochs, state in memory that follows them, and what windows they should give."""
+"""Random streams cut into epochs, the state they leave in memory, and the windows that should result."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ SLACK = st.one_of(st.just(0), st.integers(0, 12))
 def emitted(
     stream: list[Epoch], slack: int, windows: list[Window], layout: WindowLayout, *, panes_only: bool
 ) -> list[Results]:
-    """What the stream gives, epoch by epoch."""
+    """The results of the stream, epoch by epoch."""
     plan = plan_consolidation(windows, subtractable=layout.subtractable, panes_only=panes_only)
     event(f"running totals: {any(g.running for g in plan.granules)}")
     event(f"helpers: {any(not g.requested for g in plan.granules[1:])}")
@@ -64,7 +64,9 @@ def test_windows_of_totals_are_exact(windows: list[Window], stream: list[Epoch],
 
 @settings(max_examples=150, deadline=None)
 @given(WINDOWS, epochs(), SLACK)
-def test_windows_of_what_cannot_be_subtracted_are_exact(windows: list[Window], stream: list[Epoch], slack: int) -> None:
+def test_windows_of_partials_that_cannot_be_subtracted_are_exact(
+    windows: list[Window], stream: list[Epoch], slack: int
+) -> None:
     assert emitted(stream, slack, windows, MERGED, panes_only=False) == expected(stream, slack, windows, MERGED)
 
 
@@ -78,7 +80,7 @@ def frame(key: str, rows: int, total: int) -> pl.DataFrame:
     return pl.DataFrame({HASH: [1], "k.area": [key], ROWS: [rows], TOTAL.columns[0].name: [total]})
 
 
-def test_sources_come_before_what_is_made_from_them() -> None:
+def test_sources_come_before_their_consumers() -> None:
     plan = plan_consolidation([Window(1, 1), Window(2, 2), Window(4, 4)])
     state = Memory(plan, EXACT, {(PANE, t): [frame("a", 1, t)] for t in range(4)})
     closed = [(c.granule, c.start) for c in close(state, EXACT, plan, None, 4)]
@@ -86,7 +88,7 @@ def test_sources_come_before_what_is_made_from_them() -> None:
 
 
 def test_the_cover_with_the_fewest_rows_is_taken() -> None:
-    """Twenty is a five and a fifteen, or two tens: the stored ones decide by their rows."""
+    """Twenty is a five and a fifteen, or two tens; which is cheaper depends on their numbers of rows."""
     plan = plan_consolidation([Window(n, n) for n in (1, 5, 10, 15, 20)])
     number = {g.window.size: i for i, g in enumerate(plan.granules)}
     read: list[tuple[int, int]] = []
@@ -107,7 +109,7 @@ def test_the_cover_with_the_fewest_rows_is_taken() -> None:
     assert {c.start for c in closed if c.granule == number[20]} == {0}
 
 
-def test_after_a_year_of_silence_nothing_is_counted_through() -> None:
+def test_a_gap_of_a_year_costs_nothing() -> None:
     plan = plan_consolidation([Window(60, 1)], subtractable=True)
     state = Memory(plan, EXACT, {(PANE, 0): [frame("a", 1, 1)], (PANE, 10**15): [frame("a", 1, 1)]})
     closed = list(close(state, EXACT, plan, None, 10**15 + 1))

@@ -151,7 +151,7 @@ def test_helpers_that_save_little_are_not_worth_their_state() -> None:
         assert [g.window.size for g in plan_consolidation([Window(8, 1)]).granules] == [1, 3, 8]
 
 
-def test_alignments_that_were_not_looked_at_can_be_covered_too() -> None:
+def test_alignments_that_were_not_sampled_can_be_covered_too() -> None:
     """The large window meets the pairs at 96 alignments; every second one needs single panes."""
     plan = plan_consolidation([Window(4, 1), Window(2, 2), Window(1, 96)])
     for start in range(192):
@@ -175,7 +175,7 @@ def test_plans_with_larger_sources_or_running_totals_are_not_panes_only() -> Non
 
 @settings(max_examples=50, deadline=None)
 @given(plans())
-def test_json_keeps_a_plan_as_it_is(plan: ConsolidationPlan) -> None:
+def test_a_plan_survives_json(plan: ConsolidationPlan) -> None:
     assert from_json(json.loads(json.dumps(to_json(plan)))) == plan
 
 
@@ -186,6 +186,6 @@ def test_the_order_of_requests_does_not_matter(plan: ConsolidationPlan) -> None:
     assert plan_consolidation(windows) == plan_consolidation([*reversed(windows), windows[0]])
 
 
-def test_no_windows_are_no_plan() -> None:
+def test_a_plan_needs_a_window() -> None:
     with pytest.raises(TopologyError, match="at least one window"):
         plan_consolidation([])

@@ -83,12 +83,12 @@ def test_a_tie_goes_to_the_source_offered_first() -> None:
 
 
 @pytest.mark.parametrize("sources", [{}, {0: Window(3, 3)}, {0: Window(1, 2)}, {0: Window(2, 2, 1)}])
-def test_what_cannot_be_tiled_is_an_error(sources: dict[int, Window]) -> None:
+def test_an_interval_that_cannot_be_tiled_is_an_error(sources: dict[int, Window]) -> None:
     with pytest.raises(ValueError, match=r"the sources cannot tile \[0, 4\)"):
         cheapest_cover(0, 4, sources)
     with pytest.raises(ValueError, match=r"the sources cannot tile \[0, 4\)"):
         cheapest_sources(0, 4, sources)
 
 
-def test_every_piece_costs_one_unless_told_otherwise() -> None:
+def test_every_piece_costs_one_by_default() -> None:
     assert one_each(3, 5) == 1.0

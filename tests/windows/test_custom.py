@@ -101,7 +101,7 @@ def test_a_failing_function_is_named() -> None:
         (lambda _: {"value": 1}, "merge of aggregate 'vwap' returned dict, not a polars frame or column"),
     ],
 )
-def test_a_function_that_returns_something_else_is_told_so(function: FrameFunction, message: str) -> None:
+def test_a_function_that_returns_something_else_is_an_error(function: FrameFunction, message: str) -> None:
     with pytest.raises(OperatorError, match=message):
         merged(vwap(function), partials(("a", 1.0, 1), ("a", 2.0, 1)))
 
@@ -121,7 +121,7 @@ def test_user_written_partials_have_no_polars_expression_and_no_sql() -> None:
         vwap().merge()
 
 
-def test_functions_do_not_tell_aggregates_apart() -> None:
+def test_aggregates_with_different_functions_are_equal() -> None:
     """Plans are compared after a restart, when every function is a new object."""
     assert vwap() == vwap(lambda parts: parts)
 

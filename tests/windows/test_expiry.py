@@ -1,4 +1,4 @@
-"""How long granules are kept: as long as somebody may still read them, and no longer."""
+"""How long granules are kept: as long as a window may still read them, and no longer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_an_instance_is_kept_exactly_until_its_last_reader_closes(plan: Consolid
 
 @settings(max_examples=60, deadline=None)
 @given(plans(), st.integers(-50, 50))
-def test_expiry_grows_with_start_among_what_is_stored(plan: ConsolidationPlan, origin: int) -> None:
+def test_expiry_grows_with_start_among_stored_instances(plan: ConsolidationPlan, origin: int) -> None:
     """A segment is dropped by the expiry of its last instance, so that must be the latest of all of them."""
     for number, granule in enumerate(plan.granules):
         starts = aligned(granule.window, origin, origin + 20 + 4 * granule.window.slide)

@@ -1,4 +1,4 @@
-"""Late rows: placed where a reader that is still to come will look."""
+"""Late rows are added wherever a window that is still open will read them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_row_with_an_open_window_always_has_a_home(plan: ConsolidationPlan, or
     assert bool(placement.homes) or not still_open
 
 
-def test_a_late_row_goes_into_its_pane_and_into_what_holds_the_pane() -> None:
+def test_a_late_row_is_added_to_its_pane_and_to_stored_granules_that_contain_it() -> None:
     plan = plan_consolidation([Window(1, 1), Window(5, 5), Window(10, 10)])
     fives = next(i for i, g in enumerate(plan.granules) if g.window.size == 5)
     assert (fives, 0) in place(plan, 3, watermark=7).homes
@@ -65,7 +65,7 @@ def test_a_late_row_goes_into_its_pane_and_into_what_holds_the_pane() -> None:
     assert not place(plan, 3, watermark=7).dropped
 
 
-def test_a_row_that_no_window_has_missed_yet_goes_into_a_helper_that_is_put_together() -> None:
+def test_a_row_that_is_not_late_is_added_to_a_helper_that_is_already_merged() -> None:
     plan = plan_consolidation([Window(41, 4)])
     helpers = {i: g.window for i, g in enumerate(plan.granules) if i != PANE and not g.requested}
     pane, watermark = 1, 4  # windows end at 1 and at 5

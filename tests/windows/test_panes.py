@@ -48,7 +48,7 @@ def test_a_window_set_needs_a_window() -> None:
         pane_of([])
 
 
-def test_more_panes_than_are_sane_are_refused() -> None:
+def test_too_many_panes_are_refused() -> None:
     at_most = Window(MAX_PANES_PER_WINDOW * 7, 7)
     assert pane_of([at_most]).size == 7
     with pytest.raises(TopologyError) as refused:
@@ -56,7 +56,7 @@ def test_more_panes_than_are_sane_are_refused() -> None:
     assert "needs 50001 panes of 7 microseconds (at most 50000)" in str(refused.value)
 
 
-def test_the_refusal_names_the_window_and_the_way_out() -> None:
+def test_the_error_names_the_window_and_says_what_to_do() -> None:
     with pytest.raises(
         TopologyError, match=r"window '1 day every 1001 milliseconds'.*larger common divisor.*their own"
     ):

@@ -66,7 +66,7 @@ def test_order_and_grouping_do_not_matter(kind: Kind, data: st.DataObject) -> No
 @every_kind
 @settings(max_examples=10, deadline=None)
 @given(st.data())
-def test_merging_one_alone_changes_nothing(kind: Kind, data: st.DataObject) -> None:
+def test_merging_a_single_partial_changes_nothing(kind: Kind, data: st.DataObject) -> None:
     alone = frame(kind, [data.draw(kind.rows)])
     merged = layout_of(kind.partial).merge(alone)
     assert merged.columns == alone.columns
@@ -76,7 +76,7 @@ def test_merging_one_alone_changes_nothing(kind: Kind, data: st.DataObject) -> N
 @every_kind
 @settings(max_examples=5, deadline=None)
 @given(st.data())
-def test_rows_that_carry_nothing_change_nothing(kind: Kind, data: st.DataObject) -> None:
+def test_rows_of_nulls_change_nothing(kind: Kind, data: st.DataObject) -> None:
     """Beside user-written aggregates, rows arrive in which all other partials are null."""
     some = frame(kind, [data.draw(kind.rows)])
     nothing = some.with_columns(pl.lit(None, dtype=some.schema[n]).alias(n) for n in some.columns if n != HASH)

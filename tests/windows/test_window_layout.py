@@ -78,7 +78,7 @@ def test_a_table_without_keys_merges_to_one_row() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(ROWS_OF, ROWS_OF)
-def test_what_was_added_can_be_taken_out_again(kept: list[Row], gone: list[Row]) -> None:
+def test_what_was_added_can_be_subtracted(kept: list[Row], gone: list[Row]) -> None:
     both = [frame(kept), frame(gone), LAYOUT.negate(frame(gone).drop("start"))]
     left = LAYOUT.drop_empty(LAYOUT.merge(LAYOUT.concat(both)))
     assert left.sort("k.area", "k.grade").rows() == LAYOUT.merge(frame(kept)).sort("k.area", "k.grade").rows()

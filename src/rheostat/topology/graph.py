@@ -23,7 +23,7 @@ Called with the operator's name, the frame before and after the map, and the col
 look into Spark's frames, so ``rheostat.spark`` provides it."""
 
 CLOCK_JOINT = "+"
-"""Separates the names of sources in the name of a clock."""
+"""Joins the names of sources in the name of a clock; names of operators cannot contain it."""
 
 
 class Graph:
@@ -100,7 +100,7 @@ class Graph:
     def add(self, *nodes: Node) -> None:
         """Add operators. If a name is invalid or already taken, raise ``TopologyError`` and add none."""
         for node in nodes:
-            if not node.name or node.name in (".", "..") or any(c in node.name for c in "/+"):
+            if not node.name or node.name in (".", "..") or any(c in node.name for c in f"/{CLOCK_JOINT}"):
                 raise TopologyError(
                     f"an operator needs a name without '/' and '+', not {node.name!r}: it names a folder"
                 )

@@ -121,7 +121,9 @@ class ProcessRequest:
         if not self.per_key and is_processor:
             raise TopologyError(f"{self.where}: {self.logic.__name__} is a KeyProcessor; use process_keys(...) for it")
         if not self.per_key and not callable(self.logic):
-            raise TopologyError(f"{self.where}: {self.logic!r} is not a function over frames")
+            raise TopologyError(
+                f"{self.where}: {self.logic!r} is not a function; pass one from (rows, state) to (output, changed)"
+            )
 
 
 def process_node(request: ProcessRequest, inputs: list[ProcessInput], schema: Schema, state: Schema) -> Process:
@@ -186,7 +188,9 @@ def event_time_column(request: ProcessRequest, schema: Schema, input_columns: It
     if column not in schema:
         raise TopologyError(f"{request.where}: event_time={column!r} is not in its output ({', '.join(schema)})")
     if schema[column] not in TIMESTAMPS:
-        raise TopologyError(f"{request.where}: event_time={column!r} is {schema[column]}, not a timestamp")
+        raise TopologyError(
+            f"{request.where}: event_time={column!r} is {schema[column]}, not a timestamp; change its type in schema="
+        )
     return column
 
 
@@ -194,7 +198,7 @@ def _check_keys(request: ProcessRequest, keys: tuple[str, ...]) -> None:
     if not keys:
         raise TopologyError(f"{request.where} needs a key: pass by='column'")
     if len(set(keys)) < len(keys):
-        raise TopologyError(f"{request.where} names a key twice: {', '.join(keys)}")
+        raise TopologyError(f"{request.where} names a key twice: {', '.join(keys)}; name each key once")
     if request.on_timer is not None and TIMER in keys:
         raise TopologyError(
             f"{request.where}: key column {TIMER!r} has the name of the column with a key's timer; rename it"
@@ -203,7 +207,7 @@ def _check_keys(request: ProcessRequest, keys: tuple[str, ...]) -> None:
 
 def _check_inputs(where: str, inputs: list[ProcessInput], needed: tuple[str, ...], keys: tuple[str, ...]) -> None:
     if len({i.name for i in inputs}) < len(inputs):
-        raise TopologyError(f"{where} reads a stream twice: {', '.join(i.name for i in inputs)}")
+        raise TopologyError(f"{where} reads a stream twice: {', '.join(i.name for i in inputs)}; join each once")
     for stream in inputs:
         for column in needed:
             if column not in stream.schema:
@@ -219,7 +223,9 @@ def _check_inputs(where: str, inputs: list[ProcessInput], needed: tuple[str, ...
                 "cast them to one type with map(...)"
             )
         if not is_key(next(iter(types))):
-            raise TopologyError(f"{where} cannot be keyed by column {key!r} of type {next(iter(types))}")
+            raise TopologyError(
+                f"{where} cannot be keyed by column {key!r} of type {next(iter(types))}; cast it with map(...)"
+            )
 
 
 def _check_state(where: str, state: Schema, keys: tuple[str, ...], *, has_timer: bool) -> None:
@@ -233,7 +239,8 @@ def _only_read(where: str, inputs: list[ProcessInput], reads: tuple[str, ...], a
     """The streams, each with only the columns that the logic reads and those that are always needed."""
     for column in reads:
         if not any(column in i.schema for i in inputs):
-            raise TopologyError(f"{where}: reads={column!r} is in none of its streams")
+            columns = dict.fromkeys(c for i in inputs for c in i.schema)
+            raise TopologyError(f"{where}: reads={column!r} is in none of its streams; they have {', '.join(columns)}")
     wanted = {*reads, *always}
     return [ProcessInput(i.name, {n: t for n, t in i.schema.items() if n in wanted}, i.time_sql) for i in inputs]
 
@@ -250,5 +257,5 @@ def _positive(where: str, option: str, duration: Duration) -> int:
     """The duration in microseconds; an error if it is not positive."""
     microseconds = micros(duration)
     if microseconds <= 0:
-        raise TopologyError(f"{where}: {option}={duration!r} is not a positive duration")
+        raise TopologyError(f"{where}: {option}={duration!r} is not a positive duration, such as '1 hour'")
     return microseconds

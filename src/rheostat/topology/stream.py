@@ -216,8 +216,9 @@ class Stream:
         Args:
             name: the name of the operator and of its output stream.
             function: ``(rows, state) -> (output, changed)`` or ``(output, changed, removed)``. ``rows`` has all rows
-                of the slot in this epoch, ``state`` the stored state of their keys. ``changed`` has the keys and their
-                new state, one row per key, ``removed`` the keys to forget. None stands for an empty frame.
+                of the slot in this epoch, ``state`` the stored state of their keys, with no row for a new key.
+                ``changed`` has keys and their new state, one row per key, ``removed`` the keys to forget. None stands
+                for an empty frame.
             by: key attributes.
             schema: columns of the output, as Spark DDL such as ``"stock string, price double"``.
             state: the columns of a key's state and how long it is kept, as in

@@ -56,7 +56,9 @@ def compute_node(
                 f"it has {', '.join(schema)}"
             )
         if not is_key(schema[key]):
-            raise TopologyError(f"operator {operator!r} cannot group by column {key!r} of type {schema[key]}")
+            raise TopologyError(
+                f"operator {operator!r} cannot group by column {key!r} of type {schema[key]}; cast it with map(...)"
+            )
     if time is None:
         raise TopologyError(
             f"operator {operator!r} needs event time, and the output of {upstream!r} has none: "

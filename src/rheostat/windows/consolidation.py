@@ -47,7 +47,7 @@ class Granule:
         requested: True if its merged partials become results.
         sources: numbers of the granules it may be merged from; empty for the pane.
         running: True if an instance is computed from the previous one: add new panes, subtract expired ones.
-        stored: True if its merged partials are kept in state, because others are merged from them.
+        stored: True if its merged partials are kept in state, because later ones are merged from them.
     """
 
     window: Window
@@ -120,7 +120,7 @@ class ConsolidationPlan:
         )
 
     def expiry(self, granule: int, start: int) -> int:
-        """The watermark at which no window needs this instance any longer. It never decreases with ``start``."""
+        """The watermark at which no window needs this instance any longer; for stored ones, it grows with ``start``."""
         g = self.granules[granule]
         end = start + g.window.size
         latest = end if granule == PANE and g.requested else start

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.attributes import Kind, PartitionedOperator, cardinality, joint_cardinality, shared
+from rheostat.planning.enorm.attributes import (
+    Kind,
+    PartitionedOperator,
+    cardinality,
+    joint_cardinality,
+    shared_attributes,
+)
 
 LOAN = frozenset({"user", "area", "date", "approval", "amount", "return", "lendingTime", "income"})
 AREA = frozenset({"area"})
@@ -29,7 +35,7 @@ def test_the_papers_examples() -> None:
     assert cardinality(frozenset(), LOAN, distinct) == 1
     rate = PartitionedOperator("op1", Kind.MAP, LOAN)
     by_area = [PartitionedOperator(n, Kind.COMPUTE, AREA, reads=LOAN) for n in ("op2", "op3")]
-    assert shared([rate, *by_area]) == AREA
+    assert shared_attributes([rate, *by_area]) == AREA
     assert joint_cardinality([rate, *by_area], distinct) == 50
     assert joint_cardinality([rate], distinct) == inf
     assert joint_cardinality([PartitionedOperator("op4", Kind.COMPUTE, frozenset(), reads=LOAN)], distinct) == 1
@@ -52,7 +58,7 @@ def test_a_component_can_be_spread_no_further_than_each_operator(sets: list[tupl
     operators = [PartitionedOperator(f"op{i}", Kind.MAP, by, reads=by | more) for i, (by, more) in enumerate(sets)]
     together = joint_cardinality(operators, VALUES)
     assert 1 <= together <= min(cardinality(o.partitioned_by, o.schema, VALUES) for o in operators)
-    assert (together == 1) == (not shared(operators))
+    assert (together == 1) == (not shared_attributes(operators))
 
 
 @given(ANY, ANY)
@@ -61,10 +67,10 @@ def test_more_attributes_never_give_fewer_partitions(some: frozenset[str], more:
     assert cardinality(some, schema, VALUES) <= cardinality(some | more, schema, VALUES)
 
 
-def test_what_is_missing_is_named() -> None:
+def test_the_error_names_what_is_missing() -> None:
     with pytest.raises(TopologyError, match="missing cardinality for date, user: pass distinct="):
         cardinality(frozenset({"user", "date"}), LOAN, {"area": 3})
     with pytest.raises(TopologyError, match="operator 'x' is partitioned by b, which it does not read"):
         PartitionedOperator("x", Kind.MAP, frozenset("ab"), reads=frozenset("a"))
     assert PartitionedOperator("x", Kind.MAP, frozenset("ab")).schema == frozenset("ab")
-    assert shared([]) == frozenset()
+    assert shared_attributes([]) == frozenset()

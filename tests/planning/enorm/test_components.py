@@ -1,4 +1,4 @@
-"""Components: how what they consist of decides how they may be moved (Enorm section 5)."""
+"""Components: how their operators determine the strategies by which they may be moved (Enorm section 5)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_papers_four_cases() -> None:
     assert strategies(flow, ["m", "s", "w"]) == (S, D)
 
 
-def test_partials_that_nobody_merges_cannot_be_left_behind() -> None:
+def test_instant_migration_needs_a_consolidate_that_merges_partials() -> None:
     after = operator("t", Kind.COMPUTE)
     assert strategies(chain(SUM, after, WINDOWS), ["s"]) == (S, D)
     assert strategies(chain(SUM, after, WINDOWS), ["s", "t"]) == (S, D)
@@ -58,7 +58,7 @@ def test_partials_that_nobody_merges_cannot_be_left_behind() -> None:
     assert strategies(both, ["s"]) == (S, D)
 
 
-def test_without_windows_there_is_no_next_window_to_wait_for() -> None:
+def test_smooth_migration_needs_windows() -> None:
     running = operator("r", Kind.COMPUTE, windowed=False)
     assert strategies(chain(running, MAP), ["r"]) == (D,)
     assert strategies(chain(running, WINDOWS), ["r"]) == (N, D)
@@ -71,7 +71,7 @@ def test_neighbours() -> None:
     assert flow.attributes == {"m": X, "s": X, "w": X}
 
 
-def test_what_is_wrong_with_a_dataflow_is_said() -> None:
+def test_invalid_graphs_are_refused() -> None:
     with pytest.raises(TopologyError, match="more than one operator is called m"):
         OperatorGraph((MAP, MAP), {})
     with pytest.raises(TopologyError, match="there is no operator 'q'"):

@@ -17,7 +17,7 @@ PICKS: list[Pick] = ["biggest", "closest"]
 
 
 def cases(loads: st.SearchStrategy[float]) -> st.SearchStrategy[Case]:
-    """A routing, the loads of its shards, and the number of places."""
+    """A routing, the loads of its shards, and the number of slots."""
 
     def of(size: tuple[int, int]) -> st.SearchStrategy[Case]:
         shards, slots = size
@@ -33,7 +33,7 @@ ABSURD = st.sampled_from([0.0, 1e-300, 0.1, 0.3, 1.0, 1e16, 1e300]) | st.floats(
 
 
 def brute_force_round(case: Case, flux: Flux) -> list[ShardMove]:
-    """The paper's words: sort the places, pair the first with the last, move the biggest that makes them more alike."""
+    """As in the paper: sort the slots, pair the first with the last, move the biggest shard that balances the pair."""
     routing, loads, slots = case
     totals = slot_loads(routing, loads, slots).tolist()
     order = sorted(range(slots), key=lambda s: -totals[s])
@@ -61,7 +61,7 @@ def test_a_round_is_what_the_paper_says(case: Case, threshold: float) -> None:
     flux = Flux(threshold=threshold)
     found = flux.moves(routing, loads, slots)
     expected = brute_force_round(case, flux)
-    # Places with equal loads may be paired in another order: what moves counts.
+    # Slots with equal loads may be paired in another order, so only the moved loads are compared.
     totals = slot_loads(routing, loads, slots)
     if len(set(totals.tolist())) == slots:
         assert list(found) == expected
@@ -124,9 +124,9 @@ def test_when_a_round_is_due() -> None:
     assert [flux.due(now, last) for now, last in ((5.0, None), (59.0, 0.0), (60.0, 0.0))] == [True, False, True]
 
 
-def test_nonsense_is_refused() -> None:
+def test_invalid_parameters_are_refused() -> None:
     for period, threshold in ((0.0, 1.0), (60.0, 0.5), (float("nan"), 1.0)):
-        with pytest.raises(TopologyError, match="period is in seconds"):
+        with pytest.raises(TopologyError, match="period must be above 0 seconds, threshold at least 1"):
             Flux(period, threshold)
     with pytest.raises(TopologyError, match="choose 'biggest' or 'closest'"):
         Flux(pick="any")  # type: ignore[arg-type]

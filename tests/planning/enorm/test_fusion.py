@@ -99,7 +99,7 @@ def test_common_attributes_are_preferred() -> None:
     assert by_operators(fuse(attributes, edges)) == {("hub", "two", "three"): frozenset("y"), ("one",): frozenset("x")}
 
 
-def test_an_edge_to_nobody_is_refused() -> None:
+def test_an_edge_to_an_unknown_operator_is_refused() -> None:
     edges = [*EDGES, ("op1", "op9")]
     with pytest.raises(TopologyError, match="rows go from 'op1' to 'op9', but there is no operator 'op9'"):
         fuse(LENDING, edges)
@@ -110,13 +110,13 @@ def test_an_edge_to_nobody_is_refused() -> None:
 
 
 @pytest.mark.parametrize("rate", [float("nan"), float("inf"), -1.0])
-def test_a_rate_that_nothing_can_have_is_refused(rate: float) -> None:
+def test_impossible_rates_are_refused(rate: float) -> None:
     rates = {**dict.fromkeys(EDGES, 1.0), EDGES[2]: rate}
     for score in (score_by_rate, score_by_component_rate):
         with pytest.raises(TopologyError, match=f"the rate from 'op1' to 'op4' is {rate}: give rows per second"):
             score(rates)
 
 
-def test_a_score_that_is_no_number_is_refused_rather_than_the_best() -> None:
+def test_a_nan_score_is_refused_and_does_not_win() -> None:
     with pytest.raises(TopologyError, match="the score of .'op1', 'op3'. is nan"):
         fuse(LENDING, EDGES, lambda components, candidates: [1.0, float("nan")])

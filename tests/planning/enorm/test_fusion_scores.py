@@ -21,7 +21,7 @@ from tests.planning.enorm.jobs import Job, algorithm_1, check, groups, jobs, lea
 
 @settings(max_examples=150, deadline=None)
 @given(jobs(), st.integers(0, 9))
-def test_whatever_the_method_every_operator_is_in_one_component_that_shares_attributes(job: Job, seed: int) -> None:
+def test_every_method_puts_every_operator_into_one_component_that_shares_attributes(job: Job, seed: int) -> None:
     attributes, rates = job
     for score in (score_by_rate(rates), score_by_component_rate(rates), score_by_attributes):
         check(fuse(attributes, rates, score), attributes)
@@ -69,7 +69,7 @@ def test_no_method_beats_the_best_of_all_fusions_and_traffic_is_counted_once(job
         assert best <= inter_component_traffic(components, rates) == apart <= sum(rates.values())
 
 
-def test_thin_edges_of_two_components_count_together() -> None:
+def test_edges_of_low_rate_between_two_components_count_together() -> None:
     attributes = {"a": frozenset("x"), "b": frozenset("x"), "c": frozenset("xy"), "d": frozenset("y")}
     rates = {("a", "b"): 9.0, ("a", "c"): 3.0, ("b", "c"): 3.0, ("c", "d"): 5.0}
     single = groups(fuse(attributes, rates, score_by_rate(rates)))

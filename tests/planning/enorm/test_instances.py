@@ -1,4 +1,4 @@
-"""Fusing instances: what fits stays together, and what does not stays free."""
+"""Fusing instances: busy pairs share a group as long as its load fits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 @settings(max_examples=200, deadline=None)
 @given(cases())
-def test_places_carry_what_they_can_and_traffic_is_counted(case: Case) -> None:
+def test_groups_stay_within_the_capacity_and_traffic_is_counted(case: Case) -> None:
     traffic, loads, capacity, least = case
     found = fuse_instances(traffic, loads, capacity, least)
     tied = [i for group in found.groups for i in group]
@@ -39,7 +39,7 @@ def test_places_carry_what_they_can_and_traffic_is_counted(case: Case) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(cases())
-def test_pairs_that_talk_and_still_fit_are_together(case: Case) -> None:
+def test_busy_pairs_that_fit_share_a_group(case: Case) -> None:
     traffic, loads, capacity, least = case
     found = fuse_instances(traffic, loads, capacity, least)
     home = {i: g for g in found.groups for i in g}
@@ -60,7 +60,7 @@ def test_an_instance_without_load_is_named() -> None:
     assert fuse_instances({}, {}).largest == 0.0
 
 
-def test_traffic_and_loads_that_are_no_numbers_are_refused() -> None:
+def test_nan_traffic_and_loads_are_refused() -> None:
     a, b = ("a", 0), ("b", 0)
     with pytest.raises(TopologyError, match="the traffic of .* is nan"):
         fuse_instances({(a, b): float("nan")}, {a: 1.0, b: 1.0})

@@ -75,9 +75,9 @@ def test_keys_with_two_partials_are_those_with_rows_on_both_sides(rows: int, mov
     assert expanded_keys(1000, rows, moved_at) == pytest.approx(np.mean(counted), rel=0.03, abs=0.5)
 
 
-def test_edges_and_nonsense() -> None:
+def test_limits_and_invalid_parameters() -> None:
     assert expanded_keys(0, 100, 0.5) == expanded_keys(10, 0, 0.5) == expanded_keys(10, 100, 1.0) == 0
     with pytest.raises(TopologyError, match="no strategy is allowed"):
         choose_strategy((), SHARD, COSTS)
-    with pytest.raises(TopologyError, match="every cost is in seconds"):
+    with pytest.raises(TopologyError, match="every cost must be a number of seconds, 0 or more"):
         KeyCosts(-1.0, 0.0)

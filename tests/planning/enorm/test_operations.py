@@ -1,4 +1,4 @@
-"""Adaptation operations: what they give, what they keep, and what they refuse."""
+"""Operations on deployments: their results, their invariants, and their errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.attributes import Kind, PartitionedOperator, shared
+from rheostat.planning.enorm.attributes import Kind, PartitionedOperator, shared_attributes
 from rheostat.planning.enorm.components import OperatorGraph
 from rheostat.planning.enorm.deployment import Deployment, deploy
 from rheostat.planning.enorm.fusion import FusedComponent, fuse, score_by_rate
@@ -78,21 +78,23 @@ def deployments(draw: st.DrawFn) -> Deployment:
     parts: dict[int, list[PartitionedOperator]] = {}
     for operator in operators:
         part = draw(st.integers(0, 2))
-        part = part if shared([*parts.get(part, []), operator]) else 3 + len(parts)
+        part = part if shared_attributes([*parts.get(part, []), operator]) else 3 + len(parts)
         parts.setdefault(part, []).append(operator)
     flow = OperatorGraph(tuple(draw(st.permutations(operators))), dict.fromkeys(edges, 1.0))
-    return deploy(flow, [FusedComponent(tuple(o.name for o in p), shared(p)) for p in parts.values()], NODES, shards=6)
+    return deploy(
+        flow, [FusedComponent(tuple(o.name for o in p), shared_attributes(p)) for p in parts.values()], NODES, shards=6
+    )
 
 
 def circular(deployment: Deployment) -> bool:
-    """Whether some component is reached from itself, by following rows from component to component."""
+    """True if rows can return to a component that they have left."""
     reached = {(a, b) for s, t in deployment.flow.rates if (a := deployment.home(s)) != (b := deployment.home(t))}
     while more := {(a, d) for a, b in reached for c, d in reached if b == c} - reached:
         reached |= more
     return any(a == b for a, b in reached)
 
 
-def test_what_reads_a_consolidate_in_the_same_component_goes_with_it() -> None:
+def test_readers_of_a_consolidate_in_the_same_component_move_with_it() -> None:
     before = reporting(("sum", "windows", "report"))
     after = apply(before, *split(before, "C1"))
     assert dict(after.members) == {"C1": ("sum",), "C1 consolidate": ("windows", "report")}
@@ -118,7 +120,7 @@ def test_a_component_that_begins_with_a_consolidate_cannot_be_split() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(deployments())
-def test_rows_do_not_go_in_a_circle_after_split_or_combine(before: Deployment) -> None:
+def test_rows_do_not_return_to_a_component_after_split_or_combine(before: Deployment) -> None:
     assert before.circular == circular(before)
     for component in before.members:
         after = apply(before, *split(before, component))
@@ -165,7 +167,7 @@ def test_components_with_few_partitions_take_turns() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(deployments(), st.integers(1, 3), st.data())
-def test_a_migration_draws_a_component_back_to_the_nodes_it_can_use(
+def test_a_migration_spreads_a_component_over_fewer_nodes_if_it_must(
     before: Deployment, values: int, data: st.DataObject
 ) -> None:
     parts = [FusedComponent(m, before.attributes(c)) for c, m in before.members.items()]
@@ -174,7 +176,7 @@ def test_a_migration_draws_a_component_back_to_the_nodes_it_can_use(
         data.draw(st.sampled_from(sorted(before.flow.by_name))),
         data.draw(st.sampled_from(list(limited.members))),
     )
-    together = shared([*limited.operators(target), limited.flow.by_name[name]])
+    together = shared_attributes([*limited.operators(target), limited.flow.by_name[name]])
     after = apply(limited, Migrate(name, limited.home(name), target)) if together else limited
     for component in after.members:
         assert len(after.nodes(component)) <= after.most_nodes(component)
@@ -256,7 +258,7 @@ def test_scaling_out_splits_first_what_could_not_be_moved_instantly() -> None:
     assert set(after.placed["C1 consolidate"]) == set(NODES)
 
 
-def test_what_cannot_be_done_is_refused() -> None:
+def test_impossible_operations_are_refused() -> None:
     before = lending()
     with pytest.raises(TopologyError, match="partitioned by nothing, shares no attribute with component 'C1'"):
         apply(before, Migrate("overall", "C2", "C1"))

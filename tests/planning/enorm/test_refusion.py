@@ -58,7 +58,7 @@ def test_less_than_the_least_is_not_worth_a_change() -> None:
     assert groups(refine(WITH_B, ATTRIBUTES, TO_C, least=7.9)) == {frozenset("ac"), frozenset("b")}
 
 
-def test_what_no_longer_hangs_together_is_taken_apart() -> None:
+def test_components_that_are_no_longer_connected_are_separated() -> None:
     attributes = {"a": frozenset("xy"), "hub": frozenset("xy"), "c": frozenset("x"), "d": frozenset("y")}
     before = [FusedComponent(("a", "hub", "c"), frozenset("x")), FusedComponent(("d",), frozenset("y"))]
     rates = {("a", "hub"): 1.0, ("hub", "c"): 1.0, ("hub", "d"): 9.0}
@@ -98,7 +98,7 @@ def test_a_lasting_change_is_followed_once_and_not_at_once() -> None:
     assert changes(follow(Watch(WITH_B), [TO_C] * 2 + [TO_B] * 20, patience)) == []
 
 
-def test_traffic_that_swings_does_not_make_the_plan_swing() -> None:
+def test_oscillating_traffic_does_not_change_the_plan() -> None:
     assert changes(follow(Watch(WITH_B), [TO_C, TO_C, TO_B] * 30, Patience(times=3, smoothing=1.0))) == []
     assert changes(follow(Watch(WITH_B), [TO_C, TO_B] * 50, Patience(least=0.1))) == []
 
@@ -110,7 +110,7 @@ def test_after_a_change_it_rests() -> None:
     assert found[5].reason == "resting after a change"
 
 
-def test_state_that_is_dear_to_move_stays() -> None:
+def test_expensive_state_is_not_moved() -> None:
     watch, patience = Watch(WITH_B), Patience(times=1, smoothing=1.0, horizon=10)
     dear, cheap = ({"a": v, "b": v, "c": v} for v in (81.0, 79.0))
     assert observe(watch, ATTRIBUTES, TO_C, patience, dear).components == WITH_B
@@ -130,7 +130,7 @@ def test_noise_alone_changes_nothing() -> None:
 
 def test_nothing_seen_changes_nothing() -> None:
     assert observe(Watch(WITH_B), ATTRIBUTES, {}).components == WITH_B
-    with pytest.raises(TopologyError, match="least is a share below 1"):
+    with pytest.raises(TopologyError, match="least must be from 0 to below 1"):
         Patience(least=1.0)
 
 
@@ -142,7 +142,7 @@ def test_nothing_seen_changes_nothing() -> None:
         ({("a", "b"): -1.0}, "the rate from 'a' to 'b' is -1"),
     ],
 )
-def test_traffic_that_nothing_can_have_is_refused(rates: dict[tuple[str, str], float], message: str) -> None:
+def test_impossible_traffic_is_refused(rates: dict[tuple[str, str], float], message: str) -> None:
     with pytest.raises(TopologyError, match=message):
         refine(WITH_B, ATTRIBUTES, rates)
     with pytest.raises(TopologyError, match=message):
@@ -151,5 +151,5 @@ def test_traffic_that_nothing_can_have_is_refused(rates: dict[tuple[str, str], f
 
 def test_components_of_other_operators_are_refused() -> None:
     for components in (WITH_B[:1], (*WITH_B, WITH_B[1]), (*WITH_B, FusedComponent(("d",), frozenset()))):
-        with pytest.raises(TopologyError, match="must be in exactly one component, which is not so for (c|d)$"):
+        with pytest.raises(TopologyError, match="must be in exactly one component: check (c|d)$"):
             refine(components, ATTRIBUTES, TO_B)

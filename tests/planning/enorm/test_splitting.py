@@ -53,7 +53,7 @@ def test_a_change_has_to_earn_its_margin_and_its_cost(m: ComponentLoad, now: For
 
 
 @given(MEASURED, st.floats(0.01, 0.5), st.floats(-0.005, 0.005))
-def test_with_a_margin_small_changes_do_not_make_it_swing(m: ComponentLoad, margin: float, noise: float) -> None:
+def test_with_a_margin_small_changes_do_not_change_the_form(m: ComponentLoad, margin: float, noise: float) -> None:
     for now in Form:
         changed = choose_form(m, now, margin=margin)
         if changed.form is not now:
@@ -61,12 +61,12 @@ def test_with_a_margin_small_changes_do_not_make_it_swing(m: ComponentLoad, marg
             assert choose_form(again, changed.form, margin=margin).form is changed.form
 
 
-def test_a_broken_bound_is_left_whatever_it_costs() -> None:
+def test_a_form_that_exceeds_the_bound_is_left_at_any_cost() -> None:
     dear = replace(EXAMPLE, shard_cost=10.0)
     assert choose_form(dear, COMBINED).form is COMBINED
     kept = choose_form(dear, COMBINED, latency_bound=4.9, margin=0.9, change_cost=1e9)
     assert (kept.form, kept.saved < 0) == (SPLIT, True)
-    assert "combined breaks the latency bound" in kept.reason
+    assert "combined exceeds the latency bound" in kept.reason
     assert choose_form(dear, SPLIT, latency_bound=4.9).form is SPLIT
 
 
@@ -83,7 +83,7 @@ def test_of_all_components_the_most_helpful_change_comes_first() -> None:
     assert best_change(measured, dict.fromkeys(measured, COMBINED)) is None
 
 
-def test_nonsense_is_refused() -> None:
+def test_invalid_parameters_are_refused() -> None:
     with pytest.raises(TopologyError, match="moves=-1"):
         replace(EXAMPLE, moves=-1)
     with pytest.raises(TopologyError, match="execute=nan"):

@@ -1,17 +1,18 @@
-"""Enorm's planner: which operators run together, in which form, and how they move. In the order in which one reads it:
+"""Enorm's planner: which operators run together, on which nodes, and how they move. In reading order:
 
-- ``attributes``: operators by their kind and the attributes that partition them (section 4.3).
-- ``fusion``: operators whose attributes agree become one component (section 4.4.1, Algorithm 1).
-- ``components``: how a component may be moved (sections 4.4 and 5).
-- ``deployment``: which operators run together, and where (sections 4.4 and 4.5).
-- ``operations``: migrate, repartition, split and combine, and what is composed of them (sections 4.5 and 5.1).
-- ``migration``: what moving a shard costs: instant, smooth or disruptive (sections 4.5 and 5).
-- ``splitting``: split or combined, by the cost model (sections 5.1.1 and 5.1.2).
-- ``flux``: periodic moves between pairs of places (section 3.2, after Shah et al.).
-- ``instances`` and ``refusion``: fusing only instances that talk much, and following the traffic (section 8).
+- ``attributes``: operators, their kinds and the attributes that partition them (section 4.3).
+- ``fusion``: fuses operators that share attributes into components (section 4.4.1, Algorithm 1).
+- ``components``: the traits of a component, and how it may be moved (sections 4.4 and 5).
+- ``deployment``: the components and the nodes of their shards (sections 4.4 and 4.5).
+- ``operations``: changes of a deployment: migrate, repartition, split, combine, scale out (sections 4.5 and 5.1).
+- ``migration``: the cost of moving a shard: instant, smooth or disruptive (sections 4.5 and 5).
+- ``splitting``: whether a component should be split or combined (sections 5.1.1 and 5.1.2).
+- ``flux``: load balancing by periodic moves between pairs of nodes (section 3.2, after Shah et al.).
+- ``instances``: fuses only the instances that exchange many rows (section 8).
+- ``refusion``: adapts the components when the traffic changes (section 8).
 
-Every query is planned with ``fuse``. No query uses the others yet: they plan on values, and the command ``rheostat
-reproduce enorm`` runs the paper's evaluation on them. Names are loaded when they are first used.
+Every query is planned with ``fuse``. The rest is not connected to queries yet; ``rheostat reproduce enorm`` runs the
+paper's evaluation on it. Public names are imported on first use.
 
 >>> import rheostat as rh
 >>> keys = {"rate": frozenset({"area", "user"}), "by_area": frozenset({"area"}), "by_user": frozenset({"user"})}
@@ -58,7 +59,7 @@ _HOMES = {
     "rheostat.planning.enorm.refusion": "Patience Watch moved_operators observe refine",
     "rheostat.planning.enorm.splitting": "ComponentLoad Form best_change choose_form form_cost",
 }
-"""Public names by the file that defines them; the same as the imports above, which a test checks."""
+"""Public names by the module that defines them. A test checks that they match the imports above."""
 
 __all__ = [
     "ComponentLoad",

@@ -11,10 +11,11 @@ from math import inf, prod
 from rheostat.errors import TopologyError
 
 Attributes = frozenset[str]
+"""Names of attributes, that is, of columns."""
 
 
 class Kind(StrEnum):
-    """The three kinds of operators and what follows from each (Enorm's Table 1).
+    """The three kinds of operators and their traits (Enorm's Table 1).
 
     >>> [(k.value, k.stateful, k.flexible) for k in Kind]
     [('map', False, True), ('compute', True, True), ('consolidate', False, False)]
@@ -26,12 +27,12 @@ class Kind(StrEnum):
 
     @property
     def stateful(self) -> bool:
-        """True if it keeps state between rows. A consolidate has none: what it buffers, upstreams can send again."""
+        """True if it keeps state between rows. A consolidate does not: upstreams can resend the rows it buffers."""
         return self is Kind.COMPUTE
 
     @property
     def flexible(self) -> bool:
-        """True if rows may be partitioned differently at any time; otherwise it is rigid."""
+        """True if its rows may be repartitioned at any time; otherwise it is rigid."""
         return self is not Kind.CONSOLIDATE
 
 
@@ -42,9 +43,9 @@ class PartitionedOperator:
     Attributes:
         name: unique in its graph.
         kind: map, compute or consolidate.
-        partitioned_by: the attributes whose values decide which instance gets a row: PA.
-        reads: all attributes of its input: IS; None for those that it is partitioned by.
-        gives: all attributes of its output: OS.
+        partitioned_by: the attributes whose values determine the instance that gets a row; the paper's PA.
+        reads: all attributes of its input; the paper's IS. None stands for ``partitioned_by``.
+        gives: all attributes of its output; the paper's OS.
         windowed: True if its state belongs to time windows.
 
     >>> PartitionedOperator("by_area", Kind.COMPUTE, frozenset({"area"}), reads=frozenset({"user"}))
@@ -76,27 +77,29 @@ class PartitionedOperator:
         return self.reads
 
 
-def shared(operators: Iterable[PartitionedOperator]) -> Attributes:
-    """The attributes by which all of these operators are partitioned: PA of a component.
+def shared_attributes(operators: Iterable[PartitionedOperator]) -> Attributes:
+    """The attributes that all operators are partitioned by; the paper's PA of a component.
 
     >>> both = [PartitionedOperator(n, Kind.MAP, frozenset(a)) for n, a in (("one", "xy"), ("two", "yz"))]
-    >>> sorted(shared(both))
+    >>> sorted(shared_attributes(both))
     ['y']
     """
-    each = [o.partitioned_by for o in operators]
-    return reduce(frozenset.intersection, each) if each else frozenset()
+    sets = [o.partitioned_by for o in operators]
+    return reduce(frozenset.intersection, sets) if sets else frozenset()
 
 
 def cardinality(partitioned_by: Attributes, schema: Attributes, distinct: Mapping[str, int]) -> float:
-    """Into how many partitions the attributes can divide rows of a schema, at most.
+    """The largest number of partitions that attributes can divide rows into.
 
-    One if there is no attribute, otherwise as many as there are combinations of values. The paper says both that the
-    whole schema has no limit, since every row is then a partition of its own (section 4.3), and that counting words,
-    of which a row is one, has as many partitions as there are words (its example 1a). Here the second holds where the
-    numbers of values are known, and the first where they are not.
+    It is 1 without attributes, otherwise the number of combinations of values. For the whole schema, the paper says
+    that there is no limit, since every row is then its own partition (section 4.3), but also that counting words, where
+    a row is a word, has as many partitions as there are words (example 1a). Here the whole schema has no limit only if
+    some numbers of values are unknown.
 
     Args:
-        distinct: how many different values each attribute has.
+        partitioned_by: the attributes that rows are partitioned by.
+        schema: all attributes of the rows.
+        distinct: the number of distinct values by attribute.
 
     >>> rows, values = frozenset({"user", "area", "day"}), {"area": 20, "day": 7}
     >>> [cardinality(a, rows, values) for a in (frozenset(), frozenset({"area"}), frozenset({"area", "day"}), rows)]
@@ -110,13 +113,17 @@ def cardinality(partitioned_by: Attributes, schema: Attributes, distinct: Mappin
         if partitioned_by == schema:
             return inf
         raise TopologyError(
-            f"missing cardinality for {', '.join(unknown)}: pass distinct= with how many values each has"
+            f"missing cardinality for {', '.join(unknown)}: pass distinct= with the number of values of each"
         )
     return float(prod(distinct[a] for a in partitioned_by))
 
 
 def joint_cardinality(operators: Iterable[PartitionedOperator], distinct: Mapping[str, int]) -> float:
-    """Onto how many nodes a component of these operators can be spread, at most (Enorm section 4.4).
+    """The largest number of nodes that a component of these operators can use (Enorm section 4.4).
+
+    Args:
+        operators: the operators of the component.
+        distinct: the number of distinct values by attribute.
 
     >>> count = PartitionedOperator("count", Kind.COMPUTE, frozenset({"word"}), reads=frozenset({"word"}))
     >>> both = frozenset({"word", "language"})
@@ -125,5 +132,5 @@ def joint_cardinality(operators: Iterable[PartitionedOperator], distinct: Mappin
     (inf, 5000.0)
     """
     operators = list(operators)
-    together = shared(operators)
-    return min((cardinality(together, o.schema, distinct) for o in operators), default=1.0)
+    common = shared_attributes(operators)
+    return min((cardinality(common, o.schema, distinct) for o in operators), default=1.0)

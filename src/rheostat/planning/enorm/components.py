@@ -1,7 +1,7 @@
-"""How operators that run together may be moved (Enorm sections 4.4 and 5).
+"""The traits of a component, and how its instances may be moved (Enorm sections 4.4 and 5).
 
-A component is stateless or flexible only if all of its operators are, and these two traits decide by which strategies
-its instances may move.
+A component is stateless, or flexible, only if all of its operators are. These two traits determine the migration
+strategies that are possible.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from rheostat.planning.enorm.migration import Strategy
 
 @dataclass(frozen=True)
 class OperatorGraph:
-    """Operators, and how many rows per second go from one to the other.
+    """Operators, and the rates of rows between them.
 
     Attributes:
-        operators: in the order of the stream.
-        rates: rows per second by sender and receiver.
+        operators: the operators, upstream ones first.
+        rates: rows per second from one operator to another, by (sender, receiver).
 
     >>> a, b = (PartitionedOperator(name, Kind.MAP, frozenset("x")) for name in "ab")
     >>> flow = OperatorGraph((a, b), {("a", "b"): 9.0})
@@ -36,8 +36,8 @@ class OperatorGraph:
 
     def __post_init__(self) -> None:
         names = [o.name for o in self.operators]
-        if twice := sorted({n for n in names if names.count(n) > 1}):
-            raise TopologyError(f"more than one operator is called {', '.join(twice)}: give each its own name")
+        if duplicates := sorted({n for n in names if names.count(n) > 1}):
+            raise TopologyError(f"more than one operator is called {', '.join(duplicates)}: give each its own name")
         check_edges(names, self.rates)
         check_rates(self.rates)
         try:
@@ -49,30 +49,30 @@ class OperatorGraph:
 
     @cached_property
     def by_name(self) -> dict[str, PartitionedOperator]:
-        """The operators by their names."""
+        """The operators by name."""
         return {o.name: o for o in self.operators}
 
     @property
     def attributes(self) -> dict[str, Attributes]:
-        """By which attributes each operator is partitioned: what fusion needs to know."""
+        """The attributes that each operator is partitioned by, as ``fuse`` takes them."""
         return {o.name: o.partitioned_by for o in self.operators}
 
     def downstream(self, operator: str) -> tuple[str, ...]:
-        """Who reads what an operator gives."""
+        """The operators that read the output of an operator."""
         return tuple(target for source, target in self.rates if source == operator)
 
     def upstream(self, operator: str) -> tuple[str, ...]:
-        """Whose rows an operator reads."""
+        """The operators whose output an operator reads."""
         return tuple(source for source, target in self.rates if target == operator)
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What decides how a component may be moved.
+    """The traits that determine how a component may be moved.
 
     Attributes:
         stateful: True if some operator keeps state.
-        flexible: True if rows of all operators may be partitioned differently at any time.
+        flexible: True if the rows of all operators may be repartitioned at any time.
     """
 
     stateful: bool
@@ -80,12 +80,12 @@ class Traits:
 
     @property
     def label(self) -> str:
-        """As the paper calls it."""
+        """The name of these traits in the paper, such as ``rigid stateful``."""
         return f"{'flexible' if self.flexible else 'rigid'} {'stateful' if self.stateful else 'stateless'}"
 
 
 def traits(operators: Iterable[PartitionedOperator]) -> Traits:
-    """The traits of operators that run together: stateless, and flexible, only if all of them are.
+    """The traits of a component of these operators.
 
     >>> kinds = {"sum": Kind.COMPUTE, "windows": Kind.CONSOLIDATE}
     >>> window = [PartitionedOperator(name, kind, frozenset("x")) for name, kind in kinds.items()]
@@ -97,11 +97,15 @@ def traits(operators: Iterable[PartitionedOperator]) -> Traits:
 
 
 def strategies(flow: OperatorGraph, members: Iterable[str]) -> tuple[Strategy, ...]:
-    """How instances of a component may be moved, the quickest way first (Enorm section 5).
+    """The strategies by which instances of a component may be moved, the fastest first (Enorm section 5).
 
-    Without state nothing has to be moved. With state, instant migration leaves partials behind, which somebody must
-    merge: it needs a component without consolidate operators, whose computes are read by consolidates only (the
+    Without state, migration is always instant. With state, instant migration leaves partials behind that must be
+    merged: the component must have no consolidate operators, and its computes must be read by consolidates only (the
     paper's configurations 5.1 and 5.2). Smooth migration waits for the end of a window, so it needs windows.
+
+    Args:
+        flow: all operators.
+        members: names of the component's operators.
 
     >>> sums = PartitionedOperator("sum", Kind.COMPUTE, frozenset("x"), windowed=True)
     >>> windows = PartitionedOperator("w", Kind.CONSOLIDATE, frozenset("x"))
@@ -110,16 +114,17 @@ def strategies(flow: OperatorGraph, members: Iterable[str]) -> tuple[Strategy, .
     (['instant', 'smooth', 'disruptive'], ['smooth', 'disruptive'])
     """
     operators = [flow.by_name[m] for m in members]
-    found = traits(operators)
-    if not found.stateful:
+    component = traits(operators)
+    if not component.stateful:
         return (Strategy.INSTANT,)
     computes = [o for o in operators if o.kind.stateful]
     merged = all(_only_consolidated(flow, o.name) for o in computes)
-    instant = (Strategy.INSTANT,) if found.flexible and merged else ()
+    instant = (Strategy.INSTANT,) if component.flexible and merged else ()
     smooth = (Strategy.SMOOTH,) if all(o.windowed for o in computes) else ()
     return (*instant, *smooth, Strategy.DISRUPTIVE)
 
 
 def _only_consolidated(flow: OperatorGraph, compute: str) -> bool:
+    """True if all readers of a compute operator are consolidates, and there is at least one."""
     readers = flow.downstream(compute)
     return bool(readers) and all(flow.by_name[r].kind is Kind.CONSOLIDATE for r in readers)

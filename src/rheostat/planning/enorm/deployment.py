@@ -1,4 +1,4 @@
-"""A deployment: which operators run together, and where (Enorm sections 4.4 and 4.5)."""
+"""A deployment: the components of a job, and the nodes of their shards (Enorm sections 4.4 and 4.5)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from math import inf
 
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.attributes import Attributes, PartitionedOperator, joint_cardinality, shared
+from rheostat.planning.enorm.attributes import Attributes, PartitionedOperator, joint_cardinality, shared_attributes
 from rheostat.planning.enorm.components import OperatorGraph, strategies
 from rheostat.planning.enorm.fusion import FusedComponent
 from rheostat.planning.enorm.migration import Strategy
@@ -16,13 +16,13 @@ from rheostat.planning.enorm.migration import Strategy
 
 @dataclass(frozen=True)
 class Deployment:
-    """Which operators run together, and on which node every shard of each component is.
+    """The components of a job, and the node of every shard of each component.
 
     Attributes:
-        flow: the operators and the rows between them.
-        members: names of the operators of every component.
-        placed: for every component, the node of each of its shards.
-        distinct: how many different values an attribute has, as far as that is known.
+        flow: the operators and the rates between them.
+        members: names of the operators, by component.
+        placed: the node of every shard, by component.
+        distinct: the number of distinct values by attribute; attributes may be missing.
     """
 
     flow: OperatorGraph
@@ -32,7 +32,7 @@ class Deployment:
 
     def __post_init__(self) -> None:
         if wrong := [f"{name}={count}" for name, count in self.distinct.items() if count < 1]:
-            raise TopologyError(f"distinct has {', '.join(wrong)}: an attribute has one value or more")
+            raise TopologyError(f"distinct has {', '.join(wrong)}: the number of values must be at least 1")
 
     def operators(self, component: str) -> tuple[PartitionedOperator, ...]:
         """The operators of a component."""
@@ -41,22 +41,22 @@ class Deployment:
         return tuple(self.flow.by_name[name] for name in self.members[component])
 
     def attributes(self, component: str) -> Attributes:
-        """By what a component is partitioned."""
-        return shared(self.operators(component))
+        """The attributes that a component is partitioned by."""
+        return shared_attributes(self.operators(component))
 
     def most_nodes(self, component: str) -> float:
-        """Onto how many nodes a component can be spread (section 4.4); no limit where ``distinct`` does not say."""
+        """The largest number of nodes that a component can use (section 4.4); infinite if cardinalities are unknown."""
         if self.attributes(component) - self.distinct.keys():
             return inf
         return joint_cardinality(self.operators(component), self.distinct)
 
     def nodes(self, component: str) -> tuple[str, ...]:
-        """The nodes that a component is on."""
+        """The nodes that a component runs on."""
         self.operators(component)
         return tuple(dict.fromkeys(self.placed[component]))
 
     def strategies(self, component: str) -> tuple[Strategy, ...]:
-        """How its instances may be moved, the quickest way first."""
+        """The strategies by which instances of a component may be moved, the fastest first."""
         return strategies(self.flow, [o.name for o in self.operators(component)])
 
     def home(self, operator: str) -> str:
@@ -68,11 +68,10 @@ class Deployment:
 
     @property
     def circular(self) -> bool:
-        """True if rows that leave some component can come back to it."""
-        homes = [(self.home(source), self.home(target)) for source, target in self.flow.rates]
+        """True if rows that leave a component can return to it through others."""
         reads: dict[str, set[str]] = {name: set() for name in self.members}
-        for source, target in homes:
-            reads[target] |= {source} - {target}
+        for source, target in self.flow.rates:
+            reads[self.home(target)] |= {self.home(source)} - {self.home(target)}
         try:
             TopologicalSorter(reads).prepare()
         except CycleError:
@@ -87,14 +86,18 @@ def deploy(
     shards: int,
     distinct: Mapping[str, int] | None = None,
 ) -> Deployment:
-    """Fused components as C1, C2 and so on, the shards of each spread evenly over all nodes that it can use.
+    """The initial deployment of fused components, named C1, C2 and so on. Shards are spread evenly over the nodes.
 
-    A component that has fewer partitions than there are nodes is on as many nodes as it has partitions; several such
-    components take turns, so that they are not all on the first node.
+    A component with fewer partitions than nodes uses only as many nodes as it has partitions. Such components start at
+    different nodes, so that not all of them are on the first.
 
     Args:
-        distinct: how many different values an attribute has. A component by attributes of which this is not known
-            is taken to have enough partitions for all nodes; one without attributes has one.
+        flow: the operators and the rates between them.
+        components: the fused components.
+        nodes: names of the nodes.
+        shards: the number of shards of each component, at least the number of nodes.
+        distinct: the number of distinct values by attribute. A component with an attribute that is missing here is
+            assumed to have enough partitions for all nodes; one without attributes has one partition.
 
     >>> from rheostat.planning.enorm.attributes import Kind
     >>> from rheostat.planning.enorm.fusion import fuse
@@ -106,12 +109,14 @@ def deploy(
     ('n1',)
     """
     if not nodes or shards < len(nodes):
-        raise TopologyError(f"{shards} shards on {len(nodes)} nodes: there is at least one node, and a shard for each")
+        raise TopologyError(f"{shards} shards on {len(nodes)} nodes: pass at least one node, and a shard for each")
     members = {f"C{i}": c.operators for i, c in enumerate(components, start=1)}
-    nowhere = Deployment(flow, members, {}, dict(distinct or {}))
-    placed, turn = {}, 0
+    unplaced = Deployment(flow, members, {}, dict(distinct or {}))
+    placed, next_node = {}, 0
     for name in members:
-        count = int(min(len(nodes), nowhere.most_nodes(name)))
-        first, turn = (0, turn) if count == len(nodes) else (turn, turn + count)
+        count = int(min(len(nodes), unplaced.most_nodes(name)))
+        first = 0
+        if count < len(nodes):
+            first, next_node = next_node, next_node + count
         placed[name] = tuple(nodes[(first + shard * count // shards) % len(nodes)] for shard in range(shards))
-    return Deployment(flow, members, placed, nowhere.distinct)
+    return Deployment(flow, members, placed, unplaced.distinct)

@@ -1,8 +1,8 @@
-"""Flux: periodic pairwise moves from the most to the least loaded places (Enorm section 3.2, after Shah et al.).
+"""Flux: load balancing by periodic moves between pairs of slots (Enorm section 3.2, after Shah et al.).
 
-Every period, places are sorted by load. The first gives its biggest suitable shard to the last, the second to the
-second last, and so on. A shard is suitable if its move makes the loads of the pair more alike: it is smaller than their
-difference. So the larger load of a pair always falls, and neither place can end above it.
+Every period, slots are sorted by load. The most loaded slot gives its largest suitable shard to the least loaded one,
+the second to the second last, and so on. A shard is suitable if its load is smaller than the difference of the pair:
+then the larger load of the pair falls, and the other slot does not rise above it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from rheostat.elastic.routing.balance import Assignment, imbalance, slot_loads
 from rheostat.errors import TopologyError
 
 Pick = Literal["biggest", "closest"]
+"""Which of the suitable shards is moved."""
 
 PERIOD = 60.0
 """Seconds between two rounds. Enorm's experiments use one minute, five minutes, and continuous adaptation."""
@@ -26,12 +27,12 @@ PERIOD = 60.0
 
 @dataclass(frozen=True)
 class ShardMove:
-    """A shard that goes from one place to another.
+    """The move of a shard from one slot to another.
 
     Attributes:
-        shard: its number.
-        source: the place that it leaves.
-        target: the place that takes it.
+        shard: number of the shard.
+        source: the slot that it leaves.
+        target: the slot that it moves to.
     """
 
     shard: int
@@ -41,13 +42,13 @@ class ShardMove:
 
 @dataclass(frozen=True)
 class Flux:
-    """The policy and its settings.
+    """Flux and its parameters.
 
     Attributes:
         period: seconds between two rounds.
-        threshold: a place gives nothing while its load is at most this many times the mean.
-        pick: ``biggest`` suitable shard, as the paper has it, or the one ``closest`` to half of the difference, which
-            makes the pair as even as one move can.
+        threshold: a slot gives shards away only if its load is more than this many times the mean.
+        pick: ``biggest`` moves the largest suitable shard, as in the paper; ``closest`` the one whose load is closest
+            to half of the difference, which balances the pair best.
 
     >>> flux = Flux()
     >>> flux.moves((0, 0, 0, 1), np.array([4.0, 3.0, 2.0, 1.0]), slots=2)
@@ -62,30 +63,50 @@ class Flux:
 
     def __post_init__(self) -> None:
         if not (0 < self.period < float("inf") and 1 <= self.threshold < float("inf")):
-            raise TopologyError(f"{self}: the period is in seconds above 0, the threshold from 1")
+            raise TopologyError(f"{self}: period must be above 0 seconds, threshold at least 1")
         if self.pick not in ("biggest", "closest"):
             raise TopologyError(f"pick={self.pick!r}: choose 'biggest' or 'closest'")
 
     def due(self, now: float, last: float | None) -> bool:
-        """True if it is time for a round, given when the last one was."""
+        """True if a round is due.
+
+        Args:
+            now: the current time, in seconds.
+            last: the time of the last round, in seconds; None if there was none.
+        """
         return last is None or now - last >= self.period
 
     def moves(self, routing: Sequence[int], loads: Floats, slots: int) -> tuple[ShardMove, ...]:
-        """One round: at most one shard leaves each of the more loaded half of the places."""
+        """The moves of one round: at most one shard of each slot in the more loaded half.
+
+        Args:
+            routing: the slot of every shard.
+            loads: the load of every shard.
+            slots: the number of slots.
+        """
         where = np.asarray(routing, dtype=np.int64)
         totals = slot_loads(where, loads, slots)
         order = np.argsort(-totals, kind="stable")
-        enough = self.threshold * totals.mean()
-        pairs = zip(order[: slots // 2].tolist(), order[::-1].tolist(), strict=False)
-        found = ((self._suitable(where, loads, totals, a, b), a, b) for a, b in pairs if totals[a] > enough)
-        return tuple(ShardMove(shard, a, b) for shard, a, b in found if shard is not None)
+        limit = self.threshold * totals.mean()
+        moves = []
+        for source, target in zip(order[: slots // 2].tolist(), order[::-1].tolist(), strict=False):
+            shard = self._suitable(where, loads, totals, source, target) if totals[source] > limit else None
+            if shard is not None:
+                moves.append(ShardMove(shard, source, target))
+        return tuple(moves)
 
     def balance(self, routing: Sequence[int], loads: Floats, slots: int, rounds: int | None = None) -> Assignment:
-        """The routing after so many rounds over the same loads; with None, until no move is suitable.
+        """The routing after several rounds over the same loads.
 
-        Every round makes the loads, sorted from the largest, smaller in the order of dictionaries. There are finitely
-        many routings, so it ends. A round that does not, which only rounding can bring about, is not made.
-        ``hot`` names a shard that is larger than an even share of everything.
+        Every round makes the loads of the slots, sorted from the largest, lexicographically smaller. There are finitely
+        many routings, so this ends; a round that fails to do so because of rounding is not made. ``hot`` of the result
+        is a shard whose load exceeds the mean load of a slot times the threshold.
+
+        Args:
+            routing: the slot of every shard.
+            loads: the load of every shard.
+            slots: the number of slots.
+            rounds: how many rounds, at most; None continues until no move is suitable.
         """
         where = np.asarray(routing, dtype=np.int64).copy()
         totals = slot_loads(where, loads, slots)
@@ -104,10 +125,11 @@ class Flux:
     def _suitable(
         self, where: npt.NDArray[np.int64], loads: Floats, totals: Floats, source: int, target: int
     ) -> int | None:
-        mine = np.flatnonzero((where == source) & (loads > 0))
-        mine = mine[totals[target] + loads[mine] < totals[source]]
-        if not len(mine):
+        """The shard of ``source`` to move to ``target``; None if none is suitable."""
+        shards = np.flatnonzero((where == source) & (loads > 0))
+        shards = shards[totals[target] + loads[shards] < totals[source]]
+        if not len(shards):
             return None
         if self.pick == "biggest":
-            return int(mine[loads[mine].argmax()])
-        return int(mine[np.abs(loads[mine] - (totals[source] - totals[target]) / 2).argmin()])
+            return int(shards[loads[shards].argmax()])
+        return int(shards[np.abs(loads[shards] - (totals[source] - totals[target]) / 2).argmin()])

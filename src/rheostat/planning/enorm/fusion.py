@@ -1,7 +1,7 @@
-"""Fusion: operators whose key attributes agree become one component (Enorm section 4.4.1, Algorithm 1).
+"""Fusion: operators that share key attributes are fused into one component (Enorm section 4.4.1, Algorithm 1).
 
-Attributes of a component only ever become fewer. So two ends of an edge that cannot be fused once can never be fused
-later, and such edges are forgotten: a job of 150 operators takes milliseconds.
+``rheostat.planning.physical`` plans every query with it. A merge never adds attributes to a component, so an edge whose
+ends cannot be fused now can never be fused later and is dropped: a job of 150 operators takes milliseconds.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from rheostat.errors import TopologyError
 from rheostat.planning.enorm.attributes import Attributes
 
 Edge = tuple[str, str]
+"""The names of an operator and of one that reads its output."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class FusedComponent:
     """Operators that run together.
 
     Attributes:
-        operators: their names, in the order of the stream.
-        attributes: those that all of them are partitioned by.
+        operators: names of the operators, upstream ones first.
+        attributes: the attributes that all of them are partitioned by.
     """
 
     operators: tuple[str, ...]
@@ -34,12 +35,12 @@ class FusedComponent:
 
 @dataclass(frozen=True)
 class FusionStep:
-    """One merge on the way to a fusion.
+    """One merge of two components.
 
     Attributes:
-        edge: the one with the best score.
-        score: what fusing its ends is worth.
-        component: what its ends became.
+        edge: the edge with the best score.
+        score: its score.
+        component: the component that its ends were merged into.
     """
 
     edge: Edge
@@ -51,11 +52,14 @@ Candidate = tuple[Edge, FusedComponent, FusedComponent, Attributes]
 """An edge that can be fused: the components at its two ends, and the attributes they share."""
 
 Score = Callable[[Sequence[FusedComponent], Sequence[Candidate]], Sequence[float]]
-"""For the components there are, what fusing each candidate is worth; not worth it if not above 0."""
+"""The scores of candidates, given the current components; the best is fused first, and only if above 0."""
 
 
 def score_by_rate(rates: Mapping[Edge, float]) -> Score:
-    """The paper's ``COMM``: tuples per second between the two operators, which need not travel once they are fused.
+    """The paper's ``COMM`` score: rows per second between the two operators, which are local once they are fused.
+
+    Args:
+        rates: rows per second, by edge.
 
     >>> score_by_rate({("a", "b"): float("nan")})
     Traceback (most recent call last):
@@ -67,15 +71,18 @@ def score_by_rate(rates: Mapping[Edge, float]) -> Score:
 
 
 def score_by_component_rate(rates: Mapping[Edge, float]) -> Score:
-    """``COMM`` over whole components: all that would no longer travel if the two were fused.
+    """``COMM`` over whole components: rows per second between the two components that would be fused.
 
-    The paper scores the single edge. Two components with many thin edges between them are then fused late, when
-    their attributes may no longer agree.
+    The paper scores single edges. Two components with many edges of low rate between them are then fused late, when
+    they may no longer share attributes.
+
+    Args:
+        rates: rows per second, by edge.
     """
     check_rates(rates)
 
     def score(components: Sequence[FusedComponent], candidates: Sequence[Candidate]) -> list[float]:  # noqa: ARG001
-        # Whether two components can be fused depends on them alone: all edges between them are candidates, or none.
+        # Either all edges between two components are candidates, or none: it depends only on their attributes.
         pairs = [(min(a, b), max(a, b)) for a, b in ((id(c[1]), id(c[2])) for c in candidates)]
         between: dict[tuple[int, int], float] = defaultdict(float)
         for pair, candidate in zip(pairs, candidates, strict=True):
@@ -86,24 +93,24 @@ def score_by_component_rate(rates: Mapping[Edge, float]) -> Score:
 
 
 def score_by_attributes(components: Sequence[FusedComponent], candidates: Sequence[Candidate]) -> list[float]:
-    """The paper's ``PA``: how common the shared attributes are, so that more can be fused later. Needs no trial run.
+    """The paper's ``PA`` score: how many components have the shared attributes, so that more can be fused later.
 
-    A component counts once, however many operators it has: the paper counts among what is not fused yet.
+    It needs no measured rates. A component counts once, however many operators it has.
     """
-    common = Counter(a for c in components for a in c.attributes)
-    return [float(sum(map(common.__getitem__, c[3]))) for c in candidates]
+    counts = Counter(a for c in components for a in c.attributes)
+    return [float(sum(counts[a] for a in shared)) for _, _, _, shared in candidates]
 
 
 def check_edges(operators: Iterable[str], edges: Iterable[Edge]) -> None:
-    """Refuse edges from or to an operator that does not exist."""
-    known = set(operators)
+    """Raise ``TopologyError`` for an edge from or to an operator that does not exist."""
+    names = set(operators)
     for source, target in edges:
-        if unknown := [name for name in (source, target) if name not in known]:
+        if unknown := [name for name in (source, target) if name not in names]:
             raise TopologyError(f"rows go from {source!r} to {target!r}, but there is no operator {unknown[0]!r}")
 
 
 def check_rates(rates: Mapping[Edge, float]) -> None:
-    """Refuse rates that are negative, infinite or NaN: a single NaN would be the best of all scores."""
+    """Raise ``TopologyError`` for rates that are negative, infinite or NaN, which would count as the best score."""
     for (source, target), rate in rates.items():
         if not 0 <= rate < inf:
             raise TopologyError(f"the rate from {source!r} to {target!r} is {rate}: give rows per second, 0 or more")
@@ -112,15 +119,21 @@ def check_rates(rates: Mapping[Edge, float]) -> None:
 def fuse(
     attributes: Mapping[str, Attributes], edges: Iterable[Edge], score: Score = score_by_attributes
 ) -> list[FusedComponent]:
-    """Merge the two ends of the best edge while their attributes still intersect.
+    """Fuse operators: merge the ends of the edge with the best score, until no edge has ends that share attributes.
 
-    Every operator ends up in exactly one component; components of more than one operator share an attribute.
+    Every operator is in exactly one component. The operators of a component share at least one attribute, unless it is
+    a single operator.
+
+    Args:
+        attributes: the attributes that each operator is partitioned by, upstream operators first.
+        edges: which operator reads the output of which.
+        score: the scores of edges.
 
     >>> ops = {"map": frozenset("ab"), "by_a": frozenset("a"), "by_ab": frozenset("ab"), "all": frozenset()}
     >>> [(c.operators, sorted(c.attributes)) for c in fuse(ops, [("map", o) for o in ("by_a", "by_ab", "all")])]
     [(('map', 'by_a', 'by_ab'), ['a']), (('all',), [])]
     """
-    component = _alone(attributes)
+    component = _single_components(attributes)
     for step in fusion_steps(attributes, edges, score):
         component.update(dict.fromkeys(step.component.operators, step.component))
     return list(dict.fromkeys(component.values()))
@@ -129,7 +142,7 @@ def fuse(
 def fusion_steps(
     attributes: Mapping[str, Attributes], edges: Iterable[Edge], score: Score = score_by_attributes
 ) -> Iterator[FusionStep]:
-    """The merges of ``fuse``, one after the other. The first of equal scores wins.
+    """The merges that ``fuse`` makes, in order. Of equal scores, the first edge wins.
 
     >>> ops = {"a": frozenset("x"), "b": frozenset("x"), "c": frozenset("x")}
     >>> rates = {("a", "b"): 1.0, ("b", "c"): 5.0}
@@ -137,7 +150,7 @@ def fusion_steps(
     [(('b', 'c'), 5.0), (('a', 'b'), 1.0)]
     """
     order = {name: i for i, name in enumerate(attributes)}
-    component = _alone(attributes)
+    component = _single_components(attributes)
     touching: dict[str, list[Edge]] = {name: [] for name in attributes}
     edges = list(dict.fromkeys(edges))
     check_edges(attributes, edges)
@@ -150,11 +163,11 @@ def fusion_steps(
         scores = score(list(dict.fromkeys(component.values())), candidates)
         best = int(np.argmax(scores))  # NaN counts as the largest
         if isnan(scores[best]):
-            raise TopologyError(f"the score of {candidates[best][0]} is {scores[best]}: give every edge a number")
+            raise TopologyError(f"the score of {candidates[best][0]} is {scores[best]}: scores must be numbers")
         if not scores[best] > 0:
             return
         edge, source, target, _ = candidates[best]
-        merged = _merged(source, target, order)
+        merged = _merge(source, target, order)
         component.update(dict.fromkeys(merged.operators, merged))
         for changed in [e for o in merged.operators for e in touching[o] if e in possible]:
             if candidate := _candidate(component, changed):
@@ -167,18 +180,21 @@ def fusion_steps(
 def fuse_baseline(
     attributes: Mapping[str, Attributes], edges: Iterable[Edge], rng: np.random.Generator, join: bool = True
 ) -> list[FusedComponent]:
-    """What the paper compares with (section 7.6): grow one component after the other along the stream.
+    """The baseline that the paper compares with (section 7.6): grows one component after the other along the stream.
 
-    From the first operator on, fuse with the downstream operator with which most attributes are shared, until there is
-    none; then go on with a random operator that is not fused.
+    Starts at the first operator and fuses it with the downstream operator that shares most attributes, until none
+    shares any; then continues with a random operator that is not fused yet.
 
     Args:
-        join: whether a downstream operator that is already in a component may be fused with, together with that
-            component. The paper does not say.
+        attributes: the attributes that each operator is partitioned by, upstream operators first.
+        edges: which operator reads the output of which.
+        rng: chooses the random operators.
+        join: True if a downstream operator that is already fused may be joined, together with its component. The paper
+            does not specify this.
 
     >>> ops = {"a": frozenset("xy"), "b": frozenset("x"), "c": frozenset("xy"), "d": frozenset("y")}
-    >>> found = fuse_baseline(ops, [("a", "b"), ("a", "c"), ("c", "d")], np.random.default_rng(1))
-    >>> [c.operators for c in found]  # c shares most with a, then b comes first
+    >>> components = fuse_baseline(ops, [("a", "b"), ("a", "c"), ("c", "d")], np.random.default_rng(1))
+    >>> [c.operators for c in components]  # a is fused with c, which shares most, then with b, which comes before d
     [('a', 'b', 'c'), ('d',)]
     """
     order = {name: i for i, name in enumerate(attributes)}
@@ -187,18 +203,18 @@ def fuse_baseline(
     check_edges(attributes, edges)
     for source, target in edges:
         read_by[source].append(target)
-    component, waiting = _alone(attributes), dict.fromkeys(attributes)
+    component, waiting = _single_components(attributes), dict.fromkeys(attributes)
     start = next(iter(waiting), None)
     while start is not None:
         del waiting[start]
         while True:
             here = component[start]
-            near = [component[t] for o in here.operators for t in read_by[o] if component[t] is not here]
-            near = [c for c in near if here.attributes & c.attributes and (join or len(c.operators) == 1)]
-            if not near:
+            readers = [component[t] for o in here.operators for t in read_by[o] if component[t] is not here]
+            fusible = [c for c in readers if here.attributes & c.attributes and (join or len(c.operators) == 1)]
+            if not fusible:
                 break
-            best = max(near, key=lambda c: len(here.attributes & c.attributes))
-            merged = _merged(here, best, order)
+            best = max(fusible, key=lambda c: len(here.attributes & c.attributes))
+            merged = _merge(here, best, order)
             component.update(dict.fromkeys(merged.operators, merged))
             for name in best.operators:
                 waiting.pop(name, None)
@@ -207,7 +223,11 @@ def fuse_baseline(
 
 
 def inter_component_traffic(components: Iterable[FusedComponent], rates: Mapping[Edge, float]) -> float:
-    """Tuples per second that go from one component to another: what fusion makes small.
+    """Rows per second that go from one component to another, which fusion is to minimise.
+
+    Args:
+        components: the components.
+        rates: rows per second, by edge.
 
     >>> pair = [FusedComponent(("a", "b"), frozenset("x")), FusedComponent(("c",), frozenset("y"))]
     >>> inter_component_traffic(pair, {("a", "b"): 5.0, ("b", "c"): 2.0, ("a", "c"): 1.0})
@@ -218,18 +238,19 @@ def inter_component_traffic(components: Iterable[FusedComponent], rates: Mapping
     return float(sum(rate for (source, target), rate in rates.items() if home[source] is not home[target]))
 
 
-def _alone(attributes: Mapping[str, Attributes]) -> dict[str, FusedComponent]:
+def _single_components(attributes: Mapping[str, Attributes]) -> dict[str, FusedComponent]:
     return {name: FusedComponent((name,), attributes[name]) for name in attributes}
 
 
-def _merged(one: FusedComponent, other: FusedComponent, order: Mapping[str, int]) -> FusedComponent:
+def _merge(one: FusedComponent, other: FusedComponent, order: Mapping[str, int]) -> FusedComponent:
     names = sorted((*one.operators, *other.operators), key=order.__getitem__)
     return FusedComponent(tuple(names), one.attributes & other.attributes)
 
 
 def _candidate(component: Mapping[str, FusedComponent], edge: Edge) -> Candidate | None:
+    """The edge as a candidate; None if its ends are in one component or share no attribute."""
     source, target = component[edge[0]], component[edge[1]]
     if source is target:
         return None
-    together = source.attributes & target.attributes
-    return (edge, source, target, together) if together else None
+    common = source.attributes & target.attributes
+    return (edge, source, target, common) if common else None

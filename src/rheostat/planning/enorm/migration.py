@@ -1,8 +1,8 @@
-"""What moving a shard from one place to another costs, by three strategies (Enorm sections 4.5 and 5).
+"""The cost of moving a shard to another node, by three strategies (Enorm sections 4.5 and 5).
 
-*Instant*: the new place begins with nothing, the old one keeps its partials, and a consolidate merges both later.
-*Smooth*: the old place finishes the windows that are open, the new one takes those that begin later. *Disruptive*: rows
-wait while the state is sent. Seconds, rows and keys go in and come out; what a key costs is measured elsewhere.
+*Instant*: the new node starts without state, the old one keeps its partials, and a consolidate merges both later.
+*Smooth*: the old node finishes the open windows, the new one takes those that begin later. *Disruptive*: rows wait
+while the state is sent. The costs per key are inputs; they are measured elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rheostat.errors import TopologyError
 
 
 class Strategy(StrEnum):
-    """How a shard's work goes to another place."""
+    """How a shard is moved to another node."""
 
     INSTANT = "instant"
     SMOOTH = "smooth"
@@ -25,13 +25,13 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True)
 class KeyCosts:
-    """What one key of state costs on its way.
+    """The costs of moving the state of one key.
 
     Attributes:
-        serialise: seconds of CPU at the old place.
-        deserialise: seconds of CPU at the new place, or where partials are merged.
-        network: seconds on the wire.
-        switch: seconds until rows take another way, however large the state is.
+        serialise: seconds of CPU on the old node.
+        deserialise: seconds of CPU on the new node, or on the node that merges partials.
+        network: seconds of transfer.
+        switch: seconds to change the routing of rows; a fixed cost per migration, not per key.
     """
 
     serialise: float
@@ -41,20 +41,20 @@ class KeyCosts:
 
     def __post_init__(self) -> None:
         if not all(0 <= v < float("inf") for v in (self.serialise, self.deserialise, self.network, self.switch)):
-            raise TopologyError(f"{self}: every cost is in seconds, 0 or more")
+            raise TopologyError(f"{self}: every cost must be a number of seconds, 0 or more")
 
 
 @dataclass(frozen=True)
 class ShardState:
-    """What is known of a shard that is to be moved.
+    """A shard that is to be moved.
 
     Attributes:
-        keys: how many keys have state.
-        copies: how many states each key has: 1 in a split component, one per partial window in a combined one.
+        keys: the number of keys with state.
+        copies: the number of states per key: 1 in a split component, one per partial window in a combined one.
         rate: rows per second.
         execute: seconds of CPU per row.
-        remaining: seconds until the last window that is open now ends.
-        overlapping: True if windows begin before others end, so that rows belong to old and new windows.
+        remaining: seconds until the last open window ends.
+        overlapping: True if windows overlap, so that a row can belong to old and new windows.
     """
 
     keys: float
@@ -67,13 +67,13 @@ class ShardState:
 
 @dataclass(frozen=True)
 class MigrationCost:
-    """What a migration costs.
+    """The cost of a migration.
 
     Attributes:
-        pause: seconds during which no row of the shard is processed; what the paper calls latency.
-        completion: seconds until the new place does everything.
-        cpu: seconds of CPU, wherever they are spent.
-        duplicated: rows that are processed at both places.
+        pause: seconds during which no row of the shard is processed; the paper calls it latency.
+        completion: seconds until the new node does all of the work.
+        cpu: seconds of CPU, on all nodes together.
+        duplicated: rows that are processed on both nodes.
     """
 
     pause: float
@@ -85,9 +85,9 @@ class MigrationCost:
 def migration_cost(strategy: Strategy, shard: ShardState, costs: KeyCosts) -> MigrationCost:
     """The cost of one migration.
 
-    Instant migration sends one more partial per key, later and beside the rows, so it pauses only for the switch; it
-    costs as much CPU as sending the state (section 7.4). Smooth migration pauses nothing and takes until the last open
-    window ends; where windows overlap, rows are processed twice meanwhile.
+    Instant migration sends one additional partial per key, later and in the background, so it pauses only for the
+    switch; it costs as much CPU as sending the state (section 7.4). Smooth migration has no pause and takes until the
+    last open window ends; if windows overlap, rows are processed twice until then.
 
     >>> costs, shard = KeyCosts(10e-6, 10e-6, 2e-6, switch=0.01), ShardState(50_000, remaining=300.0)
     >>> for strategy in Strategy:
@@ -111,9 +111,15 @@ def migration_cost(strategy: Strategy, shard: ShardState, costs: KeyCosts) -> Mi
 def choose_strategy(
     allowed: Iterable[Strategy], shard: ShardState, costs: KeyCosts, pause_bound: float = float("inf")
 ) -> Strategy:
-    """The strategy that is complete first without pausing longer than the bound (Enorm section 7.3).
+    """The strategy that completes first among those with a pause within the bound (Enorm section 7.3).
 
-    If every strategy pauses longer, the one that pauses least.
+    If all pauses exceed the bound, the strategy with the shortest pause.
+
+    Args:
+        allowed: the strategies to choose from.
+        shard: the shard that is to be moved.
+        costs: the costs per key.
+        pause_bound: the longest acceptable pause, in seconds.
 
     >>> costs, shard = KeyCosts(10e-6, 10e-6, switch=0.01), ShardState(50_000, remaining=300.0)
     >>> combine = (Strategy.SMOOTH, Strategy.DISRUPTIVE)
@@ -122,7 +128,7 @@ def choose_strategy(
     """
     priced = [(s, migration_cost(s, shard, costs)) for s in allowed]
     if not priced:
-        raise TopologyError("no strategy is allowed: disruptive migration is possible for every component, allow it")
+        raise TopologyError("no strategy is allowed: pass at least Strategy.DISRUPTIVE, which every component supports")
     within = [p for p in priced if p[1].pause <= pause_bound]
     if within:
         return min(within, key=lambda p: (p[1].completion, p[1].cpu))[0]
@@ -130,14 +136,15 @@ def choose_strategy(
 
 
 def expanded_keys(keys: float, rows: float, moved_at: float) -> float:
-    """How many keys have a partial at both places after an instant migration in the middle of a pane.
+    """The expected number of keys with a partial on both nodes after an instant migration during a pane.
 
-    The paper counts every key of the shard. Of keys that rows meet evenly at random, only those count that had a row
-    before the move and another one after it.
+    The paper counts every key of the shard. Here only keys count that have rows both before and after the move, if
+    rows are spread over the keys uniformly at random.
 
     Args:
-        rows: of the shard in the pane.
-        moved_at: which share of the pane was over.
+        keys: the number of keys of the shard.
+        rows: the number of rows of the shard in the pane.
+        moved_at: the share of the pane that had passed at the move, from 0 to 1.
 
     >>> [round(expanded_keys(1000, rows, moved_at=0.5)) for rows in (100, 1000, 10_000)]
     [2, 155, 987]

@@ -1,6 +1,6 @@
-"""Adaptation operations: Migrate, RePartition, and what is composed of them (Enorm sections 4.5 and 5.1).
+"""Operations on a deployment: Migrate, RePartition, and those composed of them (Enorm sections 4.5 and 5.1).
 
-A deployment is a value: operations give a new one and never change the old.
+Deployments are immutable: an operation returns a new one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from rheostat.arrays import Floats
 from rheostat.elastic.routing.balance import slot_loads
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.attributes import Kind, shared
+from rheostat.planning.enorm.attributes import Kind, shared_attributes
 from rheostat.planning.enorm.deployment import Deployment
 from rheostat.planning.enorm.flux import Flux
 from rheostat.planning.enorm.migration import Strategy
@@ -22,12 +22,12 @@ from rheostat.planning.enorm.migration import Strategy
 
 @dataclass(frozen=True)
 class Migrate:
-    """An operator goes from one component to another.
+    """Moves an operator from one component to another.
 
     Attributes:
-        operator: its name.
+        operator: name of the operator.
         source: the component that it leaves.
-        target: the component that it joins; a new one if none has that name.
+        target: the component that it joins; it is created if it does not exist.
     """
 
     operator: str
@@ -37,12 +37,12 @@ class Migrate:
 
 @dataclass(frozen=True)
 class RePartition:
-    """A component's shards are spread over these nodes: the same ones, more or fewer, but not more than its partitions.
+    """Spreads the shards of a component over some nodes, at most as many as the component has partitions.
 
     Attributes:
-        component: its name.
-        nodes: those that it is spread over.
-        loads: of every shard; None if all count the same.
+        component: name of the component.
+        nodes: the nodes.
+        loads: the load of every shard; None if all are equal.
     """
 
     component: str
@@ -51,10 +51,11 @@ class RePartition:
 
 
 Operation = Migrate | RePartition
+"""A change of a deployment."""
 
 
 def apply(deployment: Deployment, *operations: Operation) -> Deployment:
-    """The deployment after these operations, one after the other: a composite operation."""
+    """The deployment after these operations, applied one after the other: a composite operation."""
     for operation in operations:
         deployment = (
             _migrate(deployment, operation) if isinstance(operation, Migrate) else _repartition(deployment, operation)
@@ -63,72 +64,89 @@ def apply(deployment: Deployment, *operations: Operation) -> Deployment:
 
 
 def scale_out(deployment: Deployment, component: str, node: str, loads: Sequence[float] | None = None) -> Deployment:
-    """One more node for a component (the paper's composite example).
+    """The deployment with one more node for a component (the paper's composite example).
 
-    Operators that would have to be moved with their state are first migrated out of it, if that makes it flexible:
-    the split. Then its shards are spread over one more node.
+    A component that cannot be migrated instantly is first split, if that makes it flexible. Then its shards are spread
+    over its nodes and the new one.
+
+    Args:
+        deployment: the deployment.
+        component: name of the component.
+        node: the new node.
+        loads: the load of every shard; None if all are equal.
     """
-    first = split(deployment, component) if Strategy.INSTANT not in deployment.strategies(component) else ()
+    splitting = split(deployment, component) if Strategy.INSTANT not in deployment.strategies(component) else ()
     nodes = tuple(dict.fromkeys((*deployment.placed[component], node)))
-    return apply(deployment, *first, RePartition(component, nodes, None if loads is None else tuple(loads)))
+    return apply(deployment, *splitting, RePartition(component, nodes, None if loads is None else tuple(loads)))
 
 
 def split(deployment: Deployment, component: str) -> tuple[Migrate, ...]:
-    """The operations that make a rigid stateful component flexible: its consolidates go downstream (section 5.1).
+    """The operations that make a rigid stateful component flexible by moving its consolidates out (section 5.1).
 
-    With them go the operators of the component that are downstream of them: if these stayed, rows would leave the
-    component and come back, and neither side could be ready before the other.
+    Operators of the component that are downstream of the consolidates move with them. Otherwise rows would leave the
+    component and return, and neither side could finish before the other.
 
-    All go to the component that reads them, if there is exactly one and its attributes agree; otherwise to a new one.
-    Nothing is to be done for other components, nor if nothing would stay. Can be carried out instantly.
+    All of them move to the component that reads them, if there is exactly one and it shares attributes with them;
+    otherwise to a new component. The result is empty if the component is not rigid and stateful, or if no operator
+    would be left in it. The operations can be carried out instantly.
     """
     operators = deployment.operators(component)
     consolidates = [o.name for o in operators if o.kind is Kind.CONSOLIDATE]
-    going = _downstream(deployment, consolidates, component)
-    if not consolidates or not any(o.kind.stateful for o in operators) or len(going) == len(operators):
+    leaving = _downstream(deployment, consolidates, component)
+    if not consolidates or not any(o.kind.stateful for o in operators) or len(leaving) == len(operators):
         return ()
-    readers = {deployment.home(r) for name in going for r in deployment.flow.downstream(name)} - {component}
-    target = next(name for name in _split_off(component) if name not in deployment.members)
+    readers = {deployment.home(r) for name in leaving for r in deployment.flow.downstream(name)} - {component}
+    target = next(name for name in _split_names(component) if name not in deployment.members)
     if len(readers) == 1:
         (reader,) = readers
-        if shared([*deployment.operators(reader), *(o for o in operators if o.name in going)]):
+        if shared_attributes([*deployment.operators(reader), *(o for o in operators if o.name in leaving)]):
             target = reader
-    return tuple(Migrate(o.name, component, target) for o in operators if o.name in going)
+    return tuple(Migrate(o.name, component, target) for o in operators if o.name in leaving)
 
 
 def combine(deployment: Deployment, component: str) -> tuple[Migrate, ...]:
-    """The opposite of ``split``: consolidates that read only this component, and agree with it, come back into it.
+    """The opposite of ``split``: moves consolidates into a component if they read only it and share attributes with it.
 
-    Out of a component that a split made, what is downstream of them there comes back with them, unless rows would
-    then go in a circle. Cannot be carried out instantly: smooth if all is windowed, else disruptive.
+    Operators downstream of them in a component that ``split`` created move with them, unless rows would then leave the
+    component and return. The operations cannot be carried out instantly: they are smooth if all operators are windowed,
+    otherwise disruptive.
     """
-    flow, mine = deployment.flow, {o.name for o in deployment.operators(component)}
-    coming = set[str]()
+    flow, members = deployment.flow, {o.name for o in deployment.operators(component)}
+    joining = set[str]()
     for operator in flow.operators:
         upstream = set(flow.upstream(operator.name))
-        if operator.kind is Kind.CONSOLIDATE and operator.name not in mine and upstream and upstream <= mine:
-            coming |= {operator.name} if _agree(deployment, {*mine, *coming, operator.name}) else set()
-    made = {name for name, _ in zip(_split_off(component), deployment.members, strict=False)}
-    more = coming.union(*(_downstream(deployment, coming, home) for home in made & deployment.members.keys()))
-    found, whole = (
-        tuple(Migrate(o.name, deployment.home(o.name), component) for o in flow.operators if o.name in names)
-        for names in (coming, more)
+        reads_only_this = bool(upstream) and upstream <= members
+        if operator.kind is Kind.CONSOLIDATE and operator.name not in members and reads_only_this:
+            joining |= {operator.name} if _share_attributes(deployment, {*members, *joining, operator.name}) else set()
+    split_names = {name for name, _ in zip(_split_names(component), deployment.members, strict=False)}
+    split_off = split_names & deployment.members.keys()
+    with_downstream = joining.union(*(_downstream(deployment, joining, home) for home in split_off))
+    operations = _migrations_to(deployment, component, with_downstream)
+    if _share_attributes(deployment, members | with_downstream) and not apply(deployment, *operations).circular:
+        return operations
+    return _migrations_to(deployment, component, joining)
+
+
+def _migrations_to(deployment: Deployment, component: str, names: set[str]) -> tuple[Migrate, ...]:
+    """The operations that move operators into a component."""
+    return tuple(
+        Migrate(o.name, deployment.home(o.name), component) for o in deployment.flow.operators if o.name in names
     )
-    return whole if _agree(deployment, mine | more) and not apply(deployment, *whole).circular else found
 
 
-def _agree(deployment: Deployment, names: set[str]) -> bool:
-    return bool(shared(deployment.flow.by_name[name] for name in names))
+def _share_attributes(deployment: Deployment, names: set[str]) -> bool:
+    """True if all of these operators have an attribute in common."""
+    return bool(shared_attributes(deployment.flow.by_name[name] for name in names))
 
 
-def _split_off(component: str) -> Iterator[str]:
-    """The names of components that splits of this one make, one after the other."""
+def _split_names(component: str) -> Iterator[str]:
+    """The names of the components that splits of this one create, in order."""
     yield f"{component} consolidate"
     yield from (f"{component} consolidate {number}" for number in count(2))
 
 
 def _downstream(deployment: Deployment, names: Iterable[str], component: str) -> set[str]:
-    """Those of the operators that are in this component, and all that is downstream of them in it."""
+    """The operators among ``names`` that are in the component, and all operators of it that are downstream of them."""
     inside = set(deployment.members[component])
     found, pending = set[str](), [name for name in names if name in inside]
     while pending:
@@ -139,7 +157,7 @@ def _downstream(deployment: Deployment, names: Iterable[str], component: str) ->
 
 
 def _migrate(deployment: Deployment, operation: Migrate) -> Deployment:
-    """Where the newcomer leaves a component fewer partitions than it has nodes, it draws back to so many nodes."""
+    """If the target then has fewer partitions than nodes, it is spread over fewer nodes."""
     name, source, target = operation.operator, operation.source, operation.target
     deployment.operators(source)
     if name not in deployment.members[source]:
@@ -147,13 +165,13 @@ def _migrate(deployment: Deployment, operation: Migrate) -> Deployment:
     if source == target:
         return deployment
     members = dict(deployment.members)
-    together = (*members.get(target, ()), name)
-    operators = [o for o in deployment.flow.operators if o.name in together]
-    if len(operators) > 1 and not shared(operators):
+    target_members = (*members.get(target, ()), name)
+    operators = [o for o in deployment.flow.operators if o.name in target_members]
+    if len(operators) > 1 and not shared_attributes(operators):
         by = ", ".join(sorted(deployment.flow.by_name[name].partitioned_by)) or "nothing"
         raise TopologyError(
             f"operator {name!r}, partitioned by {by}, shares no attribute with component {target!r}: "
-            "name another component, or a new one"
+            "choose another component, or the name of a new one"
         )
     members[target] = tuple(o.name for o in operators)
     members[source] = tuple(m for m in members[source] if m != name)
@@ -166,23 +184,24 @@ def _migrate(deployment: Deployment, operation: Migrate) -> Deployment:
 
 
 def _repartition(deployment: Deployment, operation: RePartition) -> Deployment:
-    """Shards of nodes that go are given to the least loaded, largest first; Flux evens out the rest."""
+    """Shards of removed nodes go to the least loaded nodes, largest first. Then Flux balances the loads."""
     deployment.operators(operation.component)
     before, nodes = deployment.placed[operation.component], list(dict.fromkeys(operation.nodes))
     if not 1 <= len(nodes) <= len(before):
         raise TopologyError(
-            f"{len(before)} shards on {len(nodes)} nodes: there is at least one node, and a shard for each"
+            f"component {operation.component!r} has {len(before)} shards on {len(nodes)} nodes: "
+            "pass at least one node, and no more nodes than shards"
         )
     if len(nodes) > (most := deployment.most_nodes(operation.component)):
         by = ", ".join(sorted(deployment.attributes(operation.component))) or "nothing"
         raise TopologyError(
             f"component {operation.component!r}, partitioned by {by}, has {most:.0f} partitions at most and cannot use "
-            f"{len(nodes)} nodes: name no more nodes than that, or migrate operators with fewer attributes out of it"
+            f"{len(nodes)} nodes: pass fewer nodes, or migrate operators with fewer attributes out of it"
         )
     loads: Floats = np.array(operation.loads if operation.loads is not None else [1.0] * len(before))
     if len(loads) != len(before):
         raise TopologyError(
-            f"component {operation.component!r} has {len(before)} shards, but {len(loads)} loads are given"
+            f"component {operation.component!r} has {len(before)} shards, but {len(loads)} loads: pass one per shard"
         )
     where = np.array([nodes.index(n) if n in nodes else -1 for n in before])
     staying = where >= 0

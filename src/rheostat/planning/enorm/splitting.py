@@ -1,8 +1,8 @@
 """Split or combined: the cost model of Enorm section 5.1.1 and the decision of section 5.1.2.
 
-A *combined* component computes every row once per overlapping window and consolidates in the same place. A *split* one
-computes every row once, into partials, which are sent to a consolidate elsewhere; its shards can then be moved
-without their state. The model compares both over a period as long as the longest window.
+A *combined* component computes every row once per overlapping window, and consolidates in the same component. A *split*
+one computes every row once, into partials, which are sent to a consolidate in another component; its shards can then be
+moved without their state. The model compares the costs of both over a period as long as the longest window.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rheostat.errors import TopologyError
 
 
 class Form(StrEnum):
-    """How a windowed component is laid out."""
+    """Whether the computes and consolidates of a windowed component run apart (split) or together (combined)."""
 
     SPLIT = "split"
     COMBINED = "combined"
@@ -29,16 +29,16 @@ class Form(StrEnum):
 
 @dataclass(frozen=True)
 class ComponentLoad:
-    """What was measured of a component over the length of its longest window; the paper's symbols in brackets.
+    """Measurements of a component over a period as long as its longest window; the paper's symbols in brackets.
 
     Attributes:
-        rows: that came [T_p].
-        execute: seconds of CPU for one row's logic [E].
-        windows: in how many overlapping windows a row is [W].
-        partials: partial windows [PW_p].
-        shards: key groups.
-        moves: shards moved for balance [MK_p].
-        shard_cost: seconds of CPU to move the state of one shard, one copy of it [K_1].
+        rows: the number of rows [T_p].
+        execute: seconds of CPU to process one row [E].
+        windows: the number of overlapping windows that a row belongs to [W].
+        partials: the number of partial windows [PW_p].
+        shards: the number of shards.
+        moves: the number of shards moved for balance [MK_p].
+        shard_cost: seconds of CPU to move one copy of the state of a shard [K_1].
         shard_pause: seconds of latency to move a shard with its state [L].
     """
 
@@ -53,16 +53,16 @@ class ComponentLoad:
 
     def __post_init__(self) -> None:
         if wrong := [n for n, v in vars(self).items() if not 0 <= v < inf]:
-            raise TopologyError(f"{wrong[0]}={vars(self)[wrong[0]]}: give a number, 0 or more")
+            raise TopologyError(f"{wrong[0]}={vars(self)[wrong[0]]} must be a number, 0 or more")
 
 
 @dataclass(frozen=True)
 class FormCost:
-    """What a form costs in a period.
+    """The cost of a form per period.
 
     Attributes:
         cpu: seconds of CPU.
-        latency: seconds of latency for migrations.
+        latency: seconds of latency that migrations cause.
     """
 
     cpu: float
@@ -72,25 +72,29 @@ class FormCost:
 def form_cost(form: Form, measured: ComponentLoad) -> FormCost:
     """The cost of running a component in a form.
 
+    Args:
+        form: split or combined.
+        measured: the measurements of the component.
+
     >>> m = ComponentLoad(1e6, 1e-5, windows=4, partials=20, shards=60, moves=10, shard_cost=0.1, shard_pause=0.5)
     >>> form_cost(Form.SPLIT, m), form_cost(Form.COMBINED, m)
     (FormCost(cpu=131.0, latency=0.0), FormCost(cpu=60.0, latency=5.0))
     """
     m = measured
     if form is Form.SPLIT:
-        # Partials no longer change when they are sent: another thread does it, and rows do not wait.
+        # Partials do not change after they are sent, so another thread sends them, and rows do not wait.
         return FormCost(m.rows * m.execute + m.partials * m.shard_cost * m.shards + m.moves * m.shard_cost, 0.0)
     return FormCost(m.rows * m.windows * m.execute + m.moves * m.shard_cost * m.partials, m.moves * m.shard_pause)
 
 
 @dataclass(frozen=True)
 class FormChoice:
-    """Which form a component should have.
+    """The form that a component should have.
 
     Attributes:
-        form: the best.
-        saved: seconds of CPU per period that this saves; negative where the latency bound costs some.
-        reason: in words and numbers.
+        form: the best form.
+        saved: seconds of CPU that it saves per period; negative if the latency bound forces a more expensive form.
+        reason: why, as text with figures.
     """
 
     form: Form
@@ -101,16 +105,18 @@ class FormChoice:
 def choose_form(
     measured: ComponentLoad, now: Form, latency_bound: float = inf, margin: float = 0.0, change_cost: float = 0.0
 ) -> FormChoice:
-    """The form with the least CPU whose latency is within the bound.
+    """The form with the lowest CPU cost whose latency is within the bound.
 
-    The bound comes first: a form that breaks it is left, whatever that costs. Among forms within the bound, the other
-    one is taken only if it saves CPU.
+    A form that exceeds the bound is left at any cost. If both forms are within the bound, the form changes only if that
+    saves CPU; if both exceed it, the one with less latency is taken.
 
     Args:
-        now: the form it has.
-        margin: which share of the present CPU cost a change must save, so that small changes of what is measured do not
-            make it swing. The paper has none.
-        change_cost: seconds of CPU that the change itself costs, to be earned within a period. The paper has none.
+        measured: the measurements of the component.
+        now: its current form.
+        latency_bound: the largest acceptable latency of migrations per period, in seconds.
+        margin: the share of the current CPU cost that a change must save, so that the form does not oscillate with
+            small changes of the measurements. Not in the paper.
+        change_cost: seconds of CPU that the change itself costs and must save within a period. Not in the paper.
 
     >>> m = ComponentLoad(1e6, 1e-5, windows=4, partials=20, shards=60, moves=10, shard_cost=0.1, shard_pause=0.5)
     >>> choose_form(m, Form.SPLIT).form.value, choose_form(m, Form.SPLIT, latency_bound=2.0).form.value
@@ -118,27 +124,27 @@ def choose_form(
     """
     costs = {form: form_cost(form, measured) for form in Form}
     here, there = costs[now], costs[now.other]
-    numbers = "; ".join(f"{form} {c.cpu:.3g} s of CPU, {c.latency:.3g} s paused" for form, c in costs.items())
+    numbers = "; ".join(f"{form} {c.cpu:.3g} s of CPU, {c.latency:.3g} s of latency" for form, c in costs.items())
     if there.latency > latency_bound:
-        worse = here.latency > latency_bound and there.latency < here.latency
-        best = now.other if worse else now
-        return FormChoice(best, here.cpu - costs[best].cpu, f"{now.other} breaks the latency bound: {numbers}")
+        both_exceed = here.latency > latency_bound
+        best = now.other if both_exceed and there.latency < here.latency else now
+        return FormChoice(best, here.cpu - costs[best].cpu, f"{now.other} exceeds the latency bound: {numbers}")
     if here.latency > latency_bound:
-        return FormChoice(now.other, here.cpu - there.cpu, f"{now} breaks the latency bound: {numbers}")
+        return FormChoice(now.other, here.cpu - there.cpu, f"{now} exceeds the latency bound: {numbers}")
     if here.cpu - there.cpu > margin * here.cpu + change_cost:
         return FormChoice(now.other, here.cpu - there.cpu, f"{now.other} saves CPU: {numbers}")
-    return FormChoice(now, 0.0, f"{now} stays: {numbers}")
+    return FormChoice(now, 0.0, f"{now.other} does not save enough CPU: {numbers}")
 
 
 @dataclass(frozen=True)
 class FormChange:
-    """A component that should change its form now.
+    """A change of a component's form.
 
     Attributes:
-        component: its name.
-        form: the one that it should have.
-        saved: seconds of CPU per period that this saves.
-        reason: in words and numbers.
+        component: name of the component.
+        form: the form that it should change to.
+        saved: seconds of CPU that it saves per period; negative if the latency bound forces the change.
+        reason: why, as text with figures.
     """
 
     component: str
@@ -154,16 +160,23 @@ def best_change(
     margin: float = 0.0,
     change_cost: float = 0.0,
 ) -> FormChange | None:
-    """After a period: the one change that helps most, or None. Broken latency bounds come before savings.
+    """The one change of form that helps most, or None. Components that exceed the latency bound come first.
+
+    Args:
+        measured: the measurements of the last period, by component.
+        now: the current form, by component.
+        latency_bound: see ``choose_form``.
+        margin: see ``choose_form``.
+        change_cost: see ``choose_form``.
 
     >>> m = ComponentLoad(1e6, 1e-5, windows=4, partials=20, shards=60, moves=10, shard_cost=0.1, shard_pause=0.5)
     >>> best_change({"C1": m, "C2": m}, {"C1": Form.COMBINED, "C2": Form.SPLIT}).component
     'C2'
     """
-    found: list[tuple[bool, FormChange]] = []
-    for name, values in measured.items():
-        choice = choose_form(values, now[name], latency_bound, margin, change_cost)
+    changes: list[tuple[bool, FormChange]] = []
+    for name, load in measured.items():
+        choice = choose_form(load, now[name], latency_bound, margin, change_cost)
         if choice.form is not now[name]:
-            broken = form_cost(now[name], values).latency > latency_bound
-            found.append((broken, FormChange(name, choice.form, choice.saved, choice.reason)))
-    return max(found, key=lambda f: (f[0], f[1].saved))[1] if found else None
+            exceeds = form_cost(now[name], load).latency > latency_bound
+            changes.append((exceeds, FormChange(name, choice.form, choice.saved, choice.reason)))
+    return max(changes, key=lambda c: (c[0], c[1].saved))[1] if changes else None

@@ -73,7 +73,7 @@ class AggregateSite:
         if not is_numeric(type_):
             raise TopologyError(
                 f"operator {self.operator!r}: aggregate {self.result!r} needs a number, "
-                f"but column {column!r} is {type_}"
+                f"but column {column!r} is {type_}; cast it with map(...)"
             )
         return type_
 
@@ -83,7 +83,7 @@ class AggregateSite:
         if not is_key(type_):
             raise TopologyError(
                 f"operator {self.operator!r}: aggregate {self.result!r} cannot compare column {column!r} "
-                f"of type {type_}"
+                f"of type {type_}; choose a column whose values have an order"
             )
         return type_
 
