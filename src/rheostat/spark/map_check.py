@@ -1,4 +1,4 @@
-"""Refuses maps that do more than map rows: only Spark's plan of the frames can tell."""
+"""Refuses maps that do not work row by row, judged by Spark's own plan of the mapped frame."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ if TYPE_CHECKING:
 
 
 def check_map(name: str, given: DataFrame, mapped: DataFrame, time_columns: Iterable[str]) -> None:
-    """Refuse a map that groups, sorts or drops duplicates, or that moves rows in time.
+    """Refuse a map that groups, sorts or drops duplicates, or that changes the event time of rows.
 
     Args:
-        name: the operator.
+        name: name of the map operator.
         given: the frame before the map.
-        mapped: the frame after it.
-        time_columns: the columns that place rows in time.
+        mapped: the frame after the map.
+        time_columns: the event-time columns.
+
+    Raises:
+        TopologyError: the map is refused.
     """
     if (stateful := stateful_step(given, mapped)) is not None:
         raise TopologyError(
