@@ -155,6 +155,13 @@ def test_a_folder_that_is_no_checkpoint_is_told(tmp_path: Path) -> None:
             inspect(str(path))
 
 
+@pytest.mark.parametrize("identity", ["{", "[]", '{"format": 1}'])
+def test_a_damaged_identity_is_named(tmp_path: Path, identity: str) -> None:
+    (tmp_path / "rheostat.json").write_text(identity)
+    with pytest.raises(CheckpointError, match=rf"{tmp_path}/rheostat.json is damaged"):
+        inspect(str(tmp_path))
+
+
 def test_a_manifest_that_a_running_query_has_just_forgotten_is_left_out(
     made: tuple[Path, list[Segment]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
