@@ -16,7 +16,7 @@ from rheostat.spark.tasks.arrival_times import arrivals_of
 from rheostat.spark.tasks.feed_rows import feeds_of
 from rheostat.spark.tasks.pane_placement import place_partials
 from rheostat.spark.tasks.result_files import write_results
-from rheostat.state.window_table import TableReader, arrow_schema, to_polars, write_rows
+from rheostat.state.window_table import TableReader, arrow_schema, fit_to_schema, to_polars, write_rows
 from rheostat.windows.custom import GROUP, Custom
 from rheostat.windows.partials import ROWS
 from rheostat.windows.refresh import refresh
@@ -136,10 +136,7 @@ def _partials_of_rows(layout: WindowLayout, rows: pl.DataFrame) -> pl.DataFrame:
 def _complete(frame: pl.DataFrame, layout: WindowLayout) -> pl.DataFrame:
     """The frame with all columns and types of the state; columns that it does not have are null."""
     schema = arrow_schema(layout)
-    missing = [f for f in schema if f.name not in frame.columns]
-    if not missing:
+    if all(name in frame.columns for name in schema.names):
         return frame
     table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    for field in missing:
-        table = table.append_column(field, pa.nulls(len(table), field.type))
-    return to_polars(table.select([START, *schema.names]).cast(pa.schema([pa.field(START, pa.int64()), *schema])))
+    return to_polars(fit_to_schema(table, pa.schema([pa.field(START, pa.int64()), *schema])))
