@@ -90,7 +90,7 @@ def test_a_row_with_a_value_that_would_change_is_refused(value: Any) -> None:
 
 
 def test_a_missing_column_is_named() -> None:
-    with failed("the output has no column 'b'; declared are a, b"):
+    with failed("column 'b' is missing from the output; declared columns: a, b"):
         cast_frame("op", "the output", pl.DataFrame({"a": [1]}), PAIR)
 
 

@@ -151,9 +151,12 @@ A = pl.DataFrame({"word": ["a"], "total": [1]})
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ((A.drop("total"), None), "the output has no column 'total'; declared are word, total"),
-        ((None, A.drop("word")), "the changed state has no column 'word'; declared are word, total"),
-        ((None, None, A.drop("word")), "the removed keys has no column 'word'; declared are word"),
+        ((A.drop("total"), None), "column 'total' is missing from the output; declared columns: word, total"),
+        (
+            (None, A.drop("word")),
+            "column 'word' is missing from the changed state; declared columns: word, total",
+        ),
+        ((None, None, A.drop("word")), "column 'word' is missing from the removed keys; declared columns: word"),
         ((A.with_columns(total=pl.lit("many")), None), "the output: column 'total' is not bigint: .*many"),
         ((None, A.with_columns(total=pl.lit("many"))), "the changed state: column 'total' is not bigint: .*many"),
         ((A.with_columns(total=pl.lit(1.5)), None), "the output: column 'total' is not bigint"),
@@ -310,7 +313,7 @@ def test_state_frames_have_the_timer_if_there_are_any() -> None:
 
 
 def test_the_timer_column_may_not_be_left_out() -> None:
-    with failed("the changed state has no column 'timer'; declared are word, total, timer"):
+    with failed("column 'timer' is missing from the changed state; declared columns: word, total, timer"):
         Run(operator(lambda rows, state: (None, A), ring))(("a", 1))
     with failed("the changed state: column 'timer' is not timestamp"):
         Run(operator(lambda rows, state: (None, A.with_columns(timer=pl.lit("soon"))), ring))(("a", 1))

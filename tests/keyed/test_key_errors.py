@@ -57,7 +57,10 @@ def test_no_output_is_fine(rows: Any) -> None:
         ([("a", 1, 2)], r"an output row \('a', 1, 2\) does not fit"),
         (("a", 1), "an output row 'a' does not fit"),
         ([5], "an output row 5 does not fit"),
-        ([{"word": "a", "sum": 1}], "an output row has a column 'sum' that is not declared: word, total"),
+        (
+            [{"word": "a", "sum": 1}],
+            "an output row has an undeclared column 'sum'; declared columns: word, total",
+        ),
         ([("a", "many")], "an output row: column 'total' is not bigint"),
         ([("a", 2**63)], "an output row: column 'total' is not bigint"),
         ([(7, 1)], "an output row: column 'word' is not string"),
@@ -131,7 +134,7 @@ def test_a_processor_that_cannot_be_made_is_named() -> None:
         def __init__(self, connection: str) -> None:
             self.connection = connection
 
-    with failed("making a Needy: TypeError: .*connection"):
+    with failed("creating a Needy: TypeError: .*connection"):
         Run(operator(Needy))(("a", 1))
 
 
