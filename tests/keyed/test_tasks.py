@@ -19,7 +19,7 @@ from rheostat.planning.tables import KeyedTable
 from rheostat.spark.stage.specs import KeyedTableSpec, StageSpec
 from rheostat.spark.stage.task_reports import PartReport
 from rheostat.spark.tasks.keyed_rows import cast_stream
-from rheostat.spark.tasks.keyed_task import call_timers, take_rows, touch_by_event_time
+from rheostat.spark.tasks.keyed_task import call_timers, ingest_rows, touch_by_event_time
 from rheostat.state.files import Folder
 from rheostat.state.keyed_table import KeyedReader
 from rheostat.state.segments import Segment
@@ -87,7 +87,7 @@ class Slot:
             now=now,
         )
         report = PartReport("by word", 0)
-        take_rows(self._stage(given, [feed]), given, arrived, report)
+        ingest_rows(self._stage(given, [feed]), given, arrived, report)
         self.segments = [s for s in self.segments if s not in gone]
         return self._keep(report)
 

@@ -41,8 +41,8 @@ class Observer:
         self._cores = np.array([cores], dtype=np.int64)
         self._rows = {name: np.full(shards, np.nan) for name in remembered}
         self.loads = {name: ShardLoads.of(shards, pairs) for name, pairs in remembered.items()}
-        known = {n: self._of(n, loads.seconds, np.zeros(0)) for n, loads in self.loads.items() if loads.epochs}
-        self.newest = Observation(time=0.0, seconds=0.0, operators=known, cores=self._cores)
+        operators = {n: self._of(n, loads.seconds, np.zeros(0)) for n, loads in self.loads.items() if loads.epochs}
+        self.newest = Observation(time=0.0, seconds=0.0, operators=operators, cores=self._cores)
 
     @property
     def hottest(self) -> dict[str, tuple[str, float]]:

@@ -33,7 +33,7 @@ class Status:
         late: rows that missed at least one window, since the checkpoint was created.
         dropped: rows that missed every window, since the checkpoint was created.
         nulls: rows without event time, since the checkpoint was created.
-        watermarks: per source, the watermark in microseconds since 1970; None before the first row.
+        watermarks: by source, the watermark in microseconds since 1970; None before the first row.
 
     >>> query.await_epoch(1)
     True

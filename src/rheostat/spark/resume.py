@@ -1,4 +1,4 @@
-"""Continues a topology from its checkpoint: decides the plan, the routing and the known loads of the first epoch.
+"""Continues a topology from its checkpoint: decides the plan, the routing and the loads of the first epoch.
 
 ``Topology.start`` calls ``resume`` once, before the first epoch.
 """
@@ -29,7 +29,7 @@ class Resumption:
     Attributes:
         plan: the physical plan, which reuses the tables of the checkpoint.
         routing: by component, the slot of every shard.
-        loads: by component, the loads of its shards as far as the checkpoint has them.
+        loads: by component, the loads of its shards in the checkpoint.
         recorded: by operator with state, the description that manifests store for the next start.
     """
 
@@ -39,7 +39,7 @@ class Resumption:
     recorded: Mapping[str, Mapping[str, Any]]
 
 
-def resume(graph: Graph, owned: Checkpoint, *, slots: int | None, cores: int, drop: Collection[str]) -> Resumption:
+def resume(graph: Graph, checkpoint: Checkpoint, *, slots: int | None, cores: int, drop: Collection[str]) -> Resumption:
     """Plan a topology so that it continues from a checkpoint, and create the folders of its tables.
 
     1. Plan the topology with the tables of the checkpoint.
@@ -48,7 +48,7 @@ def resume(graph: Graph, owned: Checkpoint, *, slots: int | None, cores: int, dr
 
     Args:
         graph: the topology.
-        owned: the checkpoint.
+        checkpoint: the checkpoint.
         slots: number of slots per component; None to keep the number in the checkpoint.
         cores: number of slots for a new component if ``slots`` is None.
         drop: operators whose state in the checkpoint may be deleted.
@@ -56,15 +56,19 @@ def resume(graph: Graph, owned: Checkpoint, *, slots: int | None, cores: int, dr
     Raises:
         CheckpointError: an operator does not fit its state in the checkpoint.
     """
-    kept = {n: e for n, e in owned.manifest.topology.items() if n not in drop}
+    kept = {n: e for n, e in checkpoint.manifest.topology.items() if n not in drop}
     plan = plan_physical(graph, compatibility.pins(kept, graph))
     compatibility.check(kept, graph, plan)
-    owned.forget_tables(except_for=compatibility.kept_tables(kept, graph))
+    checkpoint.forget_tables(except_for=compatibility.kept_tables(kept, graph))
     for table in (*plan.tables, *plan.keyed):
-        owned.table_folder(table).create()
-    loads = {c.name: ShardLoads.of(owned.shards, owned.manifest.loads.get(c.name, ())) for c in plan.components}
-    default_slots = min(cores, owned.shards)
-    routing = first_routing(plan, owned.shards, slots, default_slots, kept=owned.manifest.routing, loads=loads)
+        checkpoint.table_folder(table).create()
+    loads = {
+        c.name: ShardLoads.of(checkpoint.shards, checkpoint.manifest.loads.get(c.name, ())) for c in plan.components
+    }
+    default_slots = min(cores, checkpoint.shards)
+    routing = first_routing(
+        plan, checkpoint.shards, slots, default_slots, kept=checkpoint.manifest.routing, loads=loads
+    )
     return Resumption(plan=plan, routing=routing, loads=loads, recorded=compatibility.record(graph, plan, kept))
 
 

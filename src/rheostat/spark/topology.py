@@ -163,19 +163,19 @@ class Topology(Graph):
     def _sources(self) -> list[Source]:
         return [n for n in self.nodes.values() if isinstance(n, Source)]
 
-    def _start_spark(self, runner: EpochRunner, owned: Checkpoint, interval: str | None) -> StreamingQuery:
+    def _start_spark(self, runner: EpochRunner, checkpoint: Checkpoint, interval: str | None) -> StreamingQuery:
         """Start the Spark query that calls the runner with every micro-batch.
 
         Args:
             runner: runs the epochs.
-            owned: the checkpoint.
+            checkpoint: the checkpoint, for the logs of the Spark query.
             interval: time between two epochs, in Spark's words; None to process all available input and end.
         """
         writer = (
             streaming_input(self._sources)
             .writeStream.foreachBatch(runner)
             .queryName(self.name)
-            .option("checkpointLocation", (owned.folder / "spark").spark_uri)
+            .option("checkpointLocation", (checkpoint.folder / "spark").spark_uri)
         )
         if interval is None:
             return writer.trigger(availableNow=True).start()

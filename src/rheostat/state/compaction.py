@@ -39,8 +39,8 @@ def choose(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     """The segments of a window table to fold in this epoch; empty if there is no need.
 
     >>> size = dict(bytes=100, spans={0: (0, 0)}, shards=(0, 255))
-    >>> made = [Segment(file=str(e), epoch=e, rows=10, **size) for e in range(8)]
-    >>> len(choose(made)), len(choose(made[:7]))
+    >>> segments = [Segment(file=str(e), epoch=e, rows=10, **size) for e in range(8)]
+    >>> len(choose(segments)), len(choose(segments[:7]))
     (8, 0)
     """
     by_rank: dict[int, list[Segment]] = defaultdict(list)
@@ -59,8 +59,8 @@ def choose_newest(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     ``FAN_IN`` of them have this rank, or if too many smaller ones come before the last one of this rank.
 
     >>> size = dict(bytes=100, spans={0: (0, 0)}, shards=(0, 255))
-    >>> made = [Segment(file=str(e), epoch=e, rows=rows, **size) for e, rows in enumerate([9_999] + [10] * 8)]
-    >>> [s.epoch for s in choose_newest(made)]
+    >>> segments = [Segment(file=str(e), epoch=e, rows=rows, **size) for e, rows in enumerate([9_999] + [10] * 8)]
+    >>> [s.epoch for s in choose_newest(segments)]
     [1, 2, 3, 4, 5, 6, 7, 8]
     """
     rows: dict[int, int] = defaultdict(int)

@@ -126,7 +126,7 @@ def write_keys(
         layout: the columns of the rows.
         state: the rows of the keys that changed.
         wakes: keys with new timers: hash, key columns and ``start``; None if there are none.
-        folded: rows of older segments that this one replaces, oldest first, as ``KeyedReader.fold`` gives them.
+        folded: rows of older segments that this one replaces, oldest first, as ``KeyedReader.fold`` returns them.
         watermark: the watermark up to which timers have been called; None before the first.
         epoch: the epoch that writes them.
         slot: the slot that writes them.

@@ -139,5 +139,5 @@ class CheckpointLock:
         who = f"process {owner.pid} on {owner.host}" if owner is not None else "an unknown process"
         return CheckpointInUseError(
             f"checkpoint {self._folder.uri} belongs to a running query ({who}): "
-            "stop that query, or give this one a checkpoint of its own"
+            "stop that query, or start this one with another checkpoint"
         )

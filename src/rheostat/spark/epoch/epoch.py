@@ -96,7 +96,7 @@ class Epoch:
         counters = {n: c for n, c in self._query.counters.items() if c.must_observe}
         ahead = self._query.loop.control.policy.ahead and reads > 0
         if reads + len(source_sinks) + ahead > 1 or len(self._query.sources) > 1 or reads == 0:
-            self._streams.keep()
+            self._streams.cache()
             self._observed = {name: counter.count(self._streams.stream(name)) for name, counter in counters.items()}
         else:
             for name, counter in counters.items():

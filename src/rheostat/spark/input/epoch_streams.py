@@ -47,21 +47,21 @@ class EpochStreams:
         self._results: dict[str, ReadResults] = {}
         self._streams: dict[str, DataFrame] = {}
         self._views: dict[str, str] = {}
-        self._kept = False
+        self._cached = False
 
     @property
     def spark(self) -> SparkSession:
         """The session of the micro-batch."""
         return self._batch.sparkSession
 
-    def keep(self) -> None:
+    def cache(self) -> None:
         """Cache the micro-batch, so that sources are read only once."""
         self._batch = self._batch.persist(StorageLevel.MEMORY_AND_DISK)
-        self._kept = True
+        self._cached = True
 
     def release(self) -> None:
-        """Remove the micro-batch from the cache if ``keep`` put it there."""
-        if self._kept:
+        """Remove the micro-batch from the cache if ``cache`` put it there."""
+        if self._cached:
             self._batch.unpersist()
 
     def replace(self, name: str, rows: DataFrame) -> None:

@@ -40,14 +40,14 @@ def keeps_rows(source: DataFrame, mapped: DataFrame, event_time: str) -> bool:
     return bool(_identity(source, event_time) == _identity(mapped, event_time))
 
 
-def stateful_step(given: DataFrame, mapped: DataFrame) -> str | None:
+def stateful_step(original: DataFrame, mapped: DataFrame) -> str | None:
     """The name of a step of the map that does not work row by row; None if all do."""
-    return next((n.nodeName() for n in _steps(given, mapped) if n.nodeName() in _STATEFUL), None)
+    return next((n.nodeName() for n in _steps(original, mapped) if n.nodeName() in _STATEFUL), None)
 
 
-def rewrites(given: DataFrame, mapped: DataFrame, column: str) -> bool:
+def rewrites(original: DataFrame, mapped: DataFrame, column: str) -> bool:
     """True if the map computes a new value for the column instead of passing it on."""
-    for node in _steps(given, mapped):
+    for node in _steps(original, mapped):
         if node.nodeName() != "Project":
             continue
         for expression in _items(node.projectList()):
@@ -56,9 +56,9 @@ def rewrites(given: DataFrame, mapped: DataFrame, column: str) -> bool:
     return False
 
 
-def _steps(given: DataFrame, mapped: DataFrame) -> Iterator[Any]:
-    """The nodes of the plan of ``mapped`` above the plan of ``given``, from the top."""
-    origin = _plan(given)
+def _steps(original: DataFrame, mapped: DataFrame) -> Iterator[Any]:
+    """The nodes of the plan of ``mapped`` above the plan of ``original``, from the top."""
+    origin = _plan(original)
     pending = [_plan(mapped)]
     while pending:
         node = pending.pop()

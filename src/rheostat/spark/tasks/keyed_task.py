@@ -29,7 +29,7 @@ from rheostat.state.window_table import arrow_schema, to_polars
 from rheostat.windows.window_layout import HASH
 
 
-def take_rows(spec: StageSpec, table_spec: KeyedTableSpec, arrived: pa.Table | None, report: PartReport) -> None:
+def ingest_rows(spec: StageSpec, table_spec: KeyedTableSpec, arrived: pa.Table | None, report: PartReport) -> None:
     """Call the user's function with the new rows of this slot, and write changed state and results.
 
     Args:

@@ -12,9 +12,9 @@ from pyspark import TaskContext
 from rheostat.errors import OperatorError
 from rheostat.spark.stage.specs import KeyedTableSpec, StageSpec, WindowTableSpec
 from rheostat.spark.stage.task_reports import PartReport
-from rheostat.spark.tasks.keyed_task import call_timers, take_rows
+from rheostat.spark.tasks.keyed_task import call_timers, ingest_rows
 from rheostat.spark.tasks.window_close import close_windows
-from rheostat.spark.tasks.window_ingest import take_partials
+from rheostat.spark.tasks.window_ingest import ingest_partials
 from rheostat.state.cache import drain_fetches
 
 REPORT_SCHEMA = "report string"
@@ -59,9 +59,9 @@ def _ingest_part(spec: StageSpec, part: int, batches: Iterable[pa.RecordBatch]) 
     report = PartReport(component, slot)
     table = pa.Table.from_batches(arrived) if arrived else None
     for table_spec in spec.tables[component]:
-        take_partials(spec, table_spec, table, report)
+        ingest_partials(spec, table_spec, table, report)
     for keyed in spec.keyed[component]:
-        take_rows(spec, keyed, table, report)
+        ingest_rows(spec, keyed, table, report)
     report.seconds = time.perf_counter() - began
     return report
 

@@ -23,7 +23,7 @@ from rheostat.windows.refresh import refresh
 from rheostat.windows.window_layout import GRANULE, HASH, START, WindowLayout
 
 
-def take_partials(spec: StageSpec, table_spec: WindowTableSpec, arrived: pa.Table | None, report: PartReport) -> None:
+def ingest_partials(spec: StageSpec, table_spec: WindowTableSpec, arrived: pa.Table | None, report: PartReport) -> None:
     """Ingest the new partials of a table, in this order:
 
     1. Read them from the table's feeds, and count the rows that they aggregate.
