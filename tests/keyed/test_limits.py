@@ -1,4 +1,4 @@
-"""A time limit on user code: it is interrupted wherever it is, and nothing is left behind."""
+"""A time limit on the user's functions: they are interrupted anywhere, and no timer or handler is left behind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def watchdogs() -> int:
 
 
 def spin(seconds: float) -> None:
-    """Work on and on."""
+    """Run for ever, under a time limit."""
     with time_limit(seconds, "slow"):
         while True:
             pass
