@@ -83,7 +83,7 @@ def test_state_of_another_type_is_refused() -> None:
         def process(self, key: Any, rows: Any, context: Context) -> None:
             self.count = "many"
 
-    with failed("the state: column 's.count' is not bigint"):
+    with failed("the state: column 'count' is not bigint"):
         Run(operator(Wrong))(("a", 1))
 
 

@@ -102,7 +102,7 @@ class WrongState(rh.KeyProcessor):
     ("logic", "message"),
     [
         (Fails, r"operator 'totals' failed: key key='k\d': AttributeError: 'Row' object has no attribute 'nothing'"),
-        (WrongState, r"operator 'totals' failed: the state: column 's.n' is not bigint"),
+        (WrongState, r"operator 'totals' failed: the state: column 'n' is not bigint"),
     ],
 )
 def test_a_wrong_processor_names_the_key(spark: SparkSession, tmp_path: Path, logic: Any, message: str) -> None:

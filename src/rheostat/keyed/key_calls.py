@@ -160,7 +160,7 @@ class _Calls:
             (hash_, *key, *(empty if dead else kept), dead, self._moment.now, timers)
             for key, (hash_, dead, kept, timers) in self._written.items()
         ]
-        state = _polars(cast_rows(process.name, "the state", rows, layout.columns))
+        state = _polars(cast_rows(process.name, "the state", rows, layout.user_columns).rename_columns(layout.names))
         wake_columns = (Column(HASH, "bigint"), *layout.keys, Column(START, "bigint"))
         wakes = _polars(cast_rows(process.name, "a timer", self._wakes, wake_columns)) if self._wakes else None
         costs = np.array(self._costs[0], dtype=np.int64), np.array(self._costs[1], dtype=np.float64)
