@@ -5,6 +5,7 @@ In reading order:
 ``epoch_runner``   the function that Spark calls with every micro-batch
 ``epoch``          the steps of one epoch, in order, up to the commit
 ``query_context``  the parts of a query that its epochs use
+``epoch_state``    the setting and the growing state that the stages of an epoch share
 ``level``          one level of the dataflow: ingest rows, then close windows and call timers
 ``source_counts``  rows, late rows and newest event time of every source
 ``clocks``         watermarks of merged streams, and the time at which Spark began an epoch

@@ -13,7 +13,8 @@ from rheostat.elastic.routing.balance import imbalance
 from rheostat.planning.feeds import StreamSql, passes
 from rheostat.spark.actuator import EpochRouting
 from rheostat.spark.epoch.clocks import batch_time, with_clocks
-from rheostat.spark.epoch.level import EpochSetting, EpochState, Level
+from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
+from rheostat.spark.epoch.level import Level
 from rheostat.spark.epoch.query_context import QueryContext
 from rheostat.spark.epoch.source_counts import Observed, SourceCounts
 from rheostat.spark.input.epoch_streams import EpochStreams
