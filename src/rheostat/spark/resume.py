@@ -94,8 +94,10 @@ def first_routing(
     routing = {}
     for component in plan.components:
         before = (kept or {}).get(component.name)
-        if not component.attributes or before is None:
-            routing[component.name] = even_routing(shards, (slots or default_slots) if component.attributes else 1)
+        if not component.attributes:
+            routing[component.name] = even_routing(shards, 1)
+        elif before is None:
+            routing[component.name] = even_routing(shards, default_slots if slots is None else slots)
         elif slots is None or max(before) + 1 == slots:
             routing[component.name] = before
         else:

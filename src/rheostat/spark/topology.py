@@ -71,7 +71,7 @@ class Topology(Graph):
         on_progress: Callable[[Progress], None] | None = None,
         probe: Probe | None = None,
     ) -> Query:
-        """Run the topology until it is stopped.
+        """Start the topology as a Spark query, and return its handle.
 
         Args:
             checkpoint: folder for state and progress: a path or a URI that Arrow and Spark can both open. Starting
@@ -90,6 +90,12 @@ class Topology(Graph):
                 ``reassign``.
             on_progress: called with the ``Progress`` of every epoch.
             probe: for tests: called with the name of each step of an epoch when it is done.
+
+        Raises:
+            TopologyError: the topology is not complete.
+            ConfigurationError: an option has a value that cannot work.
+            CheckpointError: the checkpoint is damaged, has a newer format, or does not fit the topology.
+            CheckpointInUseError: another running query owns the checkpoint.
 
         >>> t = rh.Topology("lending")
         >>> stored = t.source(loans, event_time="ts").sink(rh.sinks.memory())
