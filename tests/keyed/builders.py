@@ -28,7 +28,7 @@ Row = tuple[Any, ...]
 
 
 def failed(message: str) -> Any:
-    """What is raised where the operator's function fails with such a message."""
+    """Expect an ``OperatorError`` of the operator with this message."""
     return pytest.raises(OperatorError, match=f"^operator 'op' failed: {message}")
 
 
@@ -42,7 +42,7 @@ def operator(
     schema: Schema = TOTALS,
     over: Over = "polars",
 ) -> Process:
-    """A process operator named ``op``; by default over words with a number each."""
+    """A process operator named ``op``; by default its rows are words with a number each."""
     streams = inputs or {"words": WORDS}
     per_key = isinstance(logic, type) and issubclass(logic, KeyProcessor)
     fields = {n: f.column_type for n, f in logic.fields.items()} if per_key else state or {"total": "bigint"}
@@ -67,7 +67,7 @@ def columns(schema: Schema) -> tuple[Column, ...]:
 
 
 def table(rows: Sequence[Row], given: Sequence[Column]) -> pl.DataFrame:
-    """Rows as Polars has them when they come from Spark or from a segment."""
+    """Rows as a Polars frame, with the types they have when they come from Spark or from a segment."""
     schema = pa.schema([(c.name, arrow_type(c.type)) for c in given])
     made = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
     frame = pl.from_arrow(made)
@@ -76,7 +76,7 @@ def table(rows: Sequence[Row], given: Sequence[Column]) -> pl.DataFrame:
 
 
 def spread(key: Row) -> int:
-    """A routing hash as Spark might have it: any of 64 bits, with the sign."""
+    """A routing hash like Spark's: a signed integer of 64 bits."""
     text = repr(key).encode()
     unsigned = zlib.crc32(text) << 32 | zlib.crc32(text[::-1])
     return unsigned - (unsigned >> 63 << 64)
@@ -91,8 +91,8 @@ class Run:
     """Epochs of one operator, with its state and its index of timers in memory.
 
     Attributes:
-        state: the rows of all keys that are there, in the columns of the layout.
-        outcome: what the last call gave.
+        state: the rows of all keys, in the columns of the layout.
+        outcome: the result of the last call.
     """
 
     def __init__(self, process: Process, hash_of: Callable[[Row], int] = spread) -> None:
@@ -106,7 +106,13 @@ class Run:
         self._epoch = -1
 
     def __call__(self, *rows: Row, now: int | None = None, **more: Sequence[Row]) -> list[Row]:
-        """Call with the rows of an epoch, those of further streams by name; the output rows."""
+        """Call the operator with the rows of an epoch, and return its output rows.
+
+        Args:
+            rows: the rows of the first stream.
+            now: the time by which state expires; None if nothing expires.
+            more: by name, the rows of further streams.
+        """
         given = {self.process.upstream: rows, **more}
         arrived = {name: self.frame(given.get(name, ()), name) for name in self.process.upstreams}
         known = pl.concat([f[HASH] for f in arrived.values()])
@@ -115,7 +121,7 @@ class Run:
         return self._keep(call(self.process, self.layout, arrived, state, self._setting(now)))
 
     def timers(self, until: int, now: int | None = None) -> list[Row]:
-        """Move the watermark and call the timers that are due; the output rows."""
+        """Advance the watermark, call the timers that are due, and return their output rows."""
         after, self._watermark = self._watermark, until
         hashes = [h for at, h in self._wakes if at <= until and (after is None or at > after)]
         found = self.state.filter(pl.col(HASH).is_in(hashes) & (pl.col(TIMERS).list.min() <= until))
@@ -133,14 +139,14 @@ class Run:
 
     @property
     def kept(self) -> dict[Row, Row]:
-        """Per key, the fields of its state."""
+        """By key, the fields of its state."""
         width = len(self.layout.keys)
         rows = self.state.select(*self.layout.key_names, *(c.name for c in self.layout.fields)).rows()
         return {row[:width]: row[width:] for row in rows}
 
     @property
     def due_at(self) -> dict[Row, list[int]]:
-        """Per key that has timers, their times."""
+        """By key with timers, their times."""
         rows = self.state.select(*self.layout.key_names, TIMERS).rows()
         return {row[:-1]: sorted(row[-1]) for row in rows if row[-1]}
 
@@ -149,7 +155,7 @@ class Run:
         return CallMoment(self._epoch, self._watermark, now)
 
     def _keep(self, outcome: CallResult) -> list[Row]:
-        """Take a call's state over as the store does: the newest row of a key counts."""
+        """Add the state of a call as the store does, where the newest row of a key counts; return the output rows."""
         self.outcome = outcome
         every = pl.concat([self.state, outcome.state.select(self.layout.names)])
         newest = every.unique(subset=self.layout.key_names, keep="last", maintain_order=True)

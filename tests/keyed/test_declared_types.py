@@ -1,4 +1,4 @@
-"""Checks of what user logic gave: exactly the declared columns and types, or an error that names the column."""
+"""What the user's functions return is cast to the declared types, or refused with an error that names the column."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_row_with_a_value_that_would_change_is_refused(value: Any) -> None:
 
 
 def test_a_missing_column_is_named() -> None:
-    with failed("the output has no column 'b'; declared are a, b"):
+    with failed("column 'b' is missing from the output; declared columns: a, b"):
         cast_frame("op", "the output", pl.DataFrame({"a": [1]}), PAIR)
 
 
@@ -125,7 +125,7 @@ def test_a_row_that_is_none_names_the_operator() -> None:
         cast_rows("op", "a row", [{"a": 1}, None], PAIR)
 
 
-def test_text_that_is_no_text_names_the_operator() -> None:
+def test_invalid_text_names_the_operator() -> None:
     with failed("a row: column 'b' is not string"):
         cast_rows("op", "a row", [(1, "\ud800")], PAIR)
 

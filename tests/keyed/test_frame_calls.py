@@ -1,4 +1,4 @@
-"""Logic over whole frames: what it is given, what it may return, and what is said when it returns something else."""
+"""The whole-frame form: the arguments of the function, what it may return, and the errors for anything else."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add_up(rows: pl.DataFrame, state: pl.DataFrame) -> Frames:
 
 
 def returning(*parts: Any) -> Run:
-    """An operator whose function returns the same whatever it is given."""
+    """An operator whose function always returns the same."""
     return Run(operator(lambda rows, state: parts))
 
 
@@ -72,7 +72,7 @@ def test_keys_that_did_not_change_are_not_written() -> None:
     assert run.outcome.state["k.word"].to_list() == ["a"]
 
 
-def test_nothing_is_an_answer() -> None:
+def test_a_function_may_return_nothing() -> None:
     for empty in (None, pl.DataFrame(), pl.DataFrame(schema={"word": pl.String, "total": pl.Int64})):
         run = returning(empty, empty, empty)
         assert run(("a", 1)) == []
@@ -151,9 +151,12 @@ A = pl.DataFrame({"word": ["a"], "total": [1]})
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ((A.drop("total"), None), "the output has no column 'total'; declared are word, total"),
-        ((None, A.drop("word")), "the changed state has no column 'word'; declared are word, total"),
-        ((None, None, A.drop("word")), "the removed keys has no column 'word'; declared are word"),
+        ((A.drop("total"), None), "column 'total' is missing from the output; declared columns: word, total"),
+        (
+            (None, A.drop("word")),
+            "column 'word' is missing from the changed state; declared columns: word, total",
+        ),
+        ((None, None, A.drop("word")), "column 'word' is missing from the removed keys; declared columns: word"),
         ((A.with_columns(total=pl.lit("many")), None), "the output: column 'total' is not bigint: .*many"),
         ((None, A.with_columns(total=pl.lit("many"))), "the changed state: column 'total' is not bigint: .*many"),
         ((A.with_columns(total=pl.lit(1.5)), None), "the output: column 'total' is not bigint"),
@@ -171,7 +174,7 @@ A = pl.DataFrame({"word": ["a"], "total": [1]})
         ((None, None, None, None), "the function returned tuple"),
     ],
 )
-def test_what_does_not_fit_is_told(parts: Frames, message: str) -> None:
+def test_results_that_do_not_fit_are_refused(parts: Frames, message: str) -> None:
     with failed(message):
         returning(*parts)(("a", 1))
 
@@ -262,7 +265,7 @@ def at(seconds: int) -> datetime:
 
 
 def remind(rows: pl.DataFrame, state: pl.DataFrame) -> Frames:
-    """Wake every word at as many seconds as its number says; 0 takes the timer back."""
+    """Set the timer of every word to its number in seconds; 0 removes the timer."""
     timer = pl.when(pl.col("n") > 0).then(pl.from_epoch("n", "s").dt.replace_time_zone("UTC"))
     return None, rows.select("word", total=pl.col("n"), timer=timer)
 
@@ -286,7 +289,7 @@ def test_a_timer_is_called_once_when_the_watermark_has_passed_it() -> None:
     assert run.kept == {("a",): (10,), ("b",): (20,), ("c",): (30,)}
 
 
-def test_a_timer_may_be_moved_and_taken_back() -> None:
+def test_a_timer_may_be_moved_and_removed() -> None:
     run = Run(operator(remind, ring))
     run(("a", 10), ("b", 10))
     run(("a", 20), ("b", 0))
@@ -310,7 +313,7 @@ def test_state_frames_have_the_timer_if_there_are_any() -> None:
 
 
 def test_the_timer_column_may_not_be_left_out() -> None:
-    with failed("the changed state has no column 'timer'; declared are word, total, timer"):
+    with failed("column 'timer' is missing from the changed state; declared columns: word, total, timer"):
         Run(operator(lambda rows, state: (None, A), ring))(("a", 1))
     with failed("the changed state: column 'timer' is not timestamp"):
         Run(operator(lambda rows, state: (None, A.with_columns(timer=pl.lit("soon"))), ring))(("a", 1))
@@ -333,7 +336,7 @@ def test_a_timer_in_the_past_is_called_when_the_watermark_next_moves() -> None:
     assert run.timers(100 * S + 1) == [("a", 10)]
 
 
-def test_keys_a_timer_says_nothing_about_keep_their_state_and_lose_the_timer() -> None:
+def test_keys_that_on_timer_does_not_return_keep_their_state_and_lose_the_timer() -> None:
     def only_a(state: pl.DataFrame) -> Frames:
         return None, state.filter(pl.col("word") == "a").with_columns(total=pl.lit(99), timer=pl.lit(None))
 

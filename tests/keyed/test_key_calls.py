@@ -1,4 +1,4 @@
-"""Logic key by key: fields are a key's own, rows come in order."""
+"""The key-by-key form: every key has its own fields, and rows come in order."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_state_is_seen_again_by_the_next_epoch() -> None:
     assert run.outcome.state["k.word"].to_list() == ["b"]
 
 
-def test_a_key_that_was_removed_begins_anew() -> None:
+def test_a_removed_key_starts_with_empty_state() -> None:
     run = Run(operator(Total))
     run(("a", 5), ("b", 5))
     assert run(("a", -1)) == [("a", 4)]
@@ -73,7 +73,7 @@ def test_totals_are_right_whatever_comes_and_however_it_is_hashed(epochs: list[l
 
 
 class Log(KeyProcessor):
-    """What was seen, in order."""
+    """The numbers seen, in order."""
 
     seen = list_of("string")
 
@@ -229,7 +229,7 @@ def test_nan_is_a_key_like_any_other() -> None:
     assert [fields for _, fields in run.kept.items()] == [(3,)]
 
 
-def test_one_object_plays_all_keys_and_may_keep_what_is_not_state() -> None:
+def test_one_object_serves_all_keys_and_may_hold_attributes_beside_its_state() -> None:
     class Cached(KeyProcessor):
         def __init__(self) -> None:
             self.calls = 0
@@ -241,7 +241,7 @@ def test_one_object_plays_all_keys_and_may_keep_what_is_not_state() -> None:
     assert sorted(n for _, n in Run(operator(Cached))(("a", 1), ("b", 1), ("c", 1))) == [1, 2, 3]
 
 
-def test_a_processor_without_state_notes_its_keys() -> None:
+def test_a_processor_without_state_stores_its_keys() -> None:
     class Stateless(KeyProcessor):
         def process(self, key: Any, rows: Any, context: Context) -> Iterator[Row]:
             yield key.word, 1
@@ -252,7 +252,7 @@ def test_a_processor_without_state_notes_its_keys() -> None:
     assert run.state[TOUCHED].to_list() == [5]
 
 
-def test_the_context_tells_epoch_and_watermark() -> None:
+def test_the_context_has_epoch_and_watermark() -> None:
     class Look(KeyProcessor):
         def process(self, key: Any, rows: Any, context: Context) -> Iterator[Row]:
             yield str(context.watermark), context.epoch

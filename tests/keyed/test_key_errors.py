@@ -1,4 +1,4 @@
-"""What a processor gives back key by key, and errors that name the key."""
+"""The output of a processor key by key, and errors that name the key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.keyed.builders import Row, Run, failed, operator
 
 
 class Rows(KeyProcessor):
-    """Gives what it is told to."""
+    """Returns the rows it is set up with."""
 
     given: Any = None
 
@@ -22,7 +22,7 @@ class Rows(KeyProcessor):
 
 
 def giving(rows: Any) -> list[Row]:
-    """The output of an operator that gives these rows."""
+    """The output of an operator whose processor returns these rows."""
 
     class Given(Rows):
         given = rows
@@ -57,13 +57,16 @@ def test_no_output_is_fine(rows: Any) -> None:
         ([("a", 1, 2)], r"an output row \('a', 1, 2\) does not fit"),
         (("a", 1), "an output row 'a' does not fit"),
         ([5], "an output row 5 does not fit"),
-        ([{"word": "a", "sum": 1}], "an output row has a column 'sum' that is not declared: word, total"),
+        (
+            [{"word": "a", "sum": 1}],
+            "an output row has an undeclared column 'sum'; declared columns: word, total",
+        ),
         ([("a", "many")], "an output row: column 'total' is not bigint"),
         ([("a", 2**63)], "an output row: column 'total' is not bigint"),
         ([(7, 1)], "an output row: column 'word' is not string"),
     ],
 )
-def test_output_that_does_not_fit_is_told(rows: Any, message: str) -> None:
+def test_output_that_does_not_fit_is_refused(rows: Any, message: str) -> None:
     with failed(message):
         giving(rows)
 
@@ -73,18 +76,18 @@ def test_output_that_is_not_rows_names_the_key() -> None:
         giving(5)
 
 
-def test_state_of_another_type_is_told() -> None:
+def test_state_of_another_type_is_refused() -> None:
     class Wrong(KeyProcessor):
         count = value("bigint")
 
         def process(self, key: Any, rows: Any, context: Context) -> None:
             self.count = "many"
 
-    with failed("the state: column 's.count' is not bigint"):
+    with failed("the state: column 'count' is not bigint"):
         Run(operator(Wrong))(("a", 1))
 
 
-def test_a_map_that_is_no_map_names_the_key() -> None:
+def test_a_map_field_with_another_value_names_the_key() -> None:
     class Wrong(KeyProcessor):
         book = ordered_map("bigint", "bigint")
 
@@ -126,16 +129,16 @@ def test_an_error_of_ours_passes_through() -> None:
         Run(operator(Ours))(("a", 1))
 
 
-def test_a_processor_that_cannot_be_made_is_named() -> None:
+def test_a_processor_that_cannot_be_created_is_named() -> None:
     class Needy(KeyProcessor):
         def __init__(self, connection: str) -> None:
             self.connection = connection
 
-    with failed("making a Needy: TypeError: .*connection"):
+    with failed("creating a Needy: TypeError: .*connection"):
         Run(operator(Needy))(("a", 1))
 
 
-def test_methods_that_are_missing_are_told() -> None:
+def test_missing_methods_are_named() -> None:
     class Empty(KeyProcessor):
         pass
 

@@ -1,4 +1,4 @@
-"""Timers of key processors: when they fire, in which order, and what takes them back."""
+"""Timers of key processors: when they fire, in which order, and what cancels them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CALLS = {"word": "string", "what": "string"}
 
 
 class Alarm(KeyProcessor):
-    """Positive numbers set timers at that second, negative ones take them back; 0 forgets the key."""
+    """Positive numbers set timers at that second, negative ones cancel them; 0 removes the key."""
 
     fired = list_of("bigint")
     repeat = value("int", default=0)
@@ -50,14 +50,14 @@ def test_timers_fire_once_and_in_order() -> None:
     assert run.timers(200 * S) == []
 
 
-def test_a_timer_that_was_taken_back_does_not_fire() -> None:
+def test_a_cancelled_timer_does_not_fire() -> None:
     run = Run(operator(Alarm))
     run(("a", 10), ("a", 20))
     run(("a", -10), ("a", -77))
     assert run.timers(99 * S) == [("a", 20)]
 
 
-def test_a_timer_that_was_taken_back_may_be_set_again() -> None:
+def test_a_cancelled_timer_may_be_set_again() -> None:
     run = Run(operator(Alarm))
     run(("a", 10))
     run(("a", -10))
@@ -100,7 +100,7 @@ def test_other_rows_leave_timers_alone() -> None:
 
 
 class Periodic(Alarm):
-    """Wakes every ten seconds, three times, then forgets the key."""
+    """Sets a timer every ten seconds, three times, then removes the key."""
 
     def on_timer(self, key: Any, at: datetime, context: Context) -> Iterator[Row]:
         self.repeat += 1
@@ -208,7 +208,7 @@ def test_timers_against_a_model(epochs: list[tuple[list[Row], int]]) -> None:
                 else:
                     model[word].discard(-n)
             if any(n == 0 for w, n in rows if w == word):
-                model[word].clear()  # a key that asked to be removed is, whatever it asked for afterwards
+                model[word].clear()  # a removed key stays removed, whatever the same call does afterwards
         second += step
         fired = run.timers(second * S)
         due = {(w, n) for w, times in model.items() for n in times if n <= second} if step else set()

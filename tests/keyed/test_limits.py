@@ -1,4 +1,4 @@
-"""A time limit on user code: it is interrupted wherever it is, and nothing is left behind."""
+"""A time limit on the user's functions: they are interrupted anywhere, and no timer or handler is left behind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def watchdogs() -> int:
 
 
 def spin(seconds: float) -> None:
-    """Work on and on."""
+    """Run for ever, under a time limit."""
     with time_limit(seconds, "slow"):
         while True:
             pass
@@ -49,10 +49,10 @@ def test_nothing_is_left_behind(fails: bool) -> None:
     assert signal.getsignal(signal.SIGALRM) is before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     for _ in range(100):
-        if watchdogs() == running:
+        if watchdogs() <= running:  # the cancelled watchdog of an earlier test may have ended meanwhile
             break
         time.sleep(0.01)
-    assert watchdogs() == running
+    assert watchdogs() <= running
 
 
 def test_outside_the_main_thread_there_is_no_limit() -> None:

@@ -1,4 +1,4 @@
-"""A slot's work with keyed state, files and all, as a Spark task does it but without Spark."""
+"""The work of a task on a keyed table, with files but without Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rheostat.planning.tables import KeyedTable
 from rheostat.spark.stage.specs import KeyedTableSpec, StageSpec
 from rheostat.spark.stage.task_reports import PartReport
 from rheostat.spark.tasks.keyed_rows import cast_stream
-from rheostat.spark.tasks.keyed_task import call_timers, take_rows, touch_by_event_time
+from rheostat.spark.tasks.keyed_task import call_timers, ingest_rows, touch_by_event_time
 from rheostat.state.files import Folder
 from rheostat.state.keyed_table import KeyedReader
 from rheostat.state.segments import Segment
@@ -36,7 +36,7 @@ A = pl.DataFrame({"word": ["a"], "total": [1]})
 
 
 class Log(KeyProcessor):
-    """The numbers seen, in order; also sets a timer at each."""
+    """Keeps the numbers seen, in order, and sets a timer at each."""
 
     seen = list_of("bigint")
     rings = value("int", default=0)
@@ -69,7 +69,7 @@ class Slot:
         )
 
     def take(self, *rows: Row, now: int | None = None, fold: bool = False) -> PartReport:
-        """Take rows in, each with its event time before its columns."""
+        """Ingest rows, each with its event time before its columns."""
         self.epoch += 1
         columns = {**EXTRA, **{f"r.{c.name}": c.type for c in self.process.inputs[0]}}
         feed = Feed(number=0, table="op", stream=self.process.upstream, raw=True, counted=False, columns=tuple(columns))
@@ -87,12 +87,12 @@ class Slot:
             now=now,
         )
         report = PartReport("by word", 0)
-        take_rows(self._stage(given, [feed]), given, arrived, report)
+        ingest_rows(self._stage(given, [feed]), given, arrived, report)
         self.segments = [s for s in self.segments if s not in gone]
         return self._keep(report)
 
     def close(self, until: int, now: int | None = None) -> PartReport:
-        """Move the watermark."""
+        """Advance the watermark and call the timers that are due."""
         given = KeyedTableSpec(
             table=self._table,
             folder=self.folder,
@@ -107,12 +107,12 @@ class Slot:
         return self._keep(report)
 
     def state(self, now: int | None = None) -> pl.DataFrame:
-        """What is known of all keys."""
+        """The state of all keys."""
         reader = KeyedReader(self.folder, self._table.layout, self.segments, ALL, now=now, ttl=self.process.ttl)
         return reader.fold(None, complete=True)[0]
 
     def output(self, report: PartReport) -> list[Row]:
-        """The rows a task gave."""
+        """The output rows of a task."""
         return [
             tuple(row.values()) for r in report.results for row in pq.read_table(self.staging.path(r.file)).to_pylist()
         ]

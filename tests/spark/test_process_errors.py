@@ -54,7 +54,10 @@ def sleeps(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.Da
 @pytest.mark.parametrize(
     ("logic", "message"),
     [
-        (no_column, r"operator 'totals' failed: the output has no column 's'; declared are key, n, s, last"),
+        (
+            no_column,
+            r"operator 'totals' failed: column 's' is missing from the output; declared columns: key, n, s, last",
+        ),
         (wrong_type, r"operator 'totals' failed: the changed state: column 'n' is not bigint"),
         (raises, r"operator 'totals' failed: KeyError: 'my own mistake'"),
         (not_a_pair, r"operator 'totals' failed: the function returned DataFrame, not \(output, changed state\)"),
@@ -99,7 +102,7 @@ class WrongState(rh.KeyProcessor):
     ("logic", "message"),
     [
         (Fails, r"operator 'totals' failed: key key='k\d': AttributeError: 'Row' object has no attribute 'nothing'"),
-        (WrongState, r"operator 'totals' failed: the state: column 's.n' is not bigint"),
+        (WrongState, r"operator 'totals' failed: the state: column 'n' is not bigint"),
     ],
 )
 def test_a_wrong_processor_names_the_key(spark: SparkSession, tmp_path: Path, logic: Any, message: str) -> None:

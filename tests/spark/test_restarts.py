@@ -169,7 +169,7 @@ def test_spark_progress_and_manifests_of_different_times_are_refused(spark: Spar
     newest = sorted((half_way / "checkpoint" / "epochs").iterdir())[-1]
     newest.unlink()
     query = topology(spark, half_way).start(str(half_way / "checkpoint"), trigger=rh.AVAILABLE_NOW)
-    with pytest.raises(rh.CheckpointError, match="Spark is at epoch 3, but the newest manifest .* is of epoch 1"):
+    with pytest.raises(rh.CheckpointError, match="Spark is at epoch 3, but the newest manifest .* is for epoch 1"):
         query.await_termination(60)
 
 

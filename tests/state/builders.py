@@ -23,7 +23,7 @@ Row = tuple[int, int, int, str, int]
 
 
 def frame(rows: Sequence[Row]) -> pl.DataFrame:
-    """Rows as tasks have them before they are written."""
+    """Rows as a task has them before it writes them."""
     schema = {GRANULE: pl.Int16, START: pl.Int64, HASH: pl.Int64, "k.key": pl.String, ROWS: pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -37,7 +37,7 @@ def written(folder: Folder, rows: Sequence[Row], epoch: int = 0, slot: int = 0) 
 
 
 def remote(path: Path) -> Folder:
-    """A local folder that is taken for a remote one: nothing in it can be opened by path."""
+    """A local folder with a URI like that of a remote one, so that its files cannot be opened by path."""
     return Folder(f"file://{path}")
 
 
@@ -49,5 +49,5 @@ def commit(checkpoint: Checkpoint, segments: Sequence[Segment], table: str = "ar
 
 
 def segment(file: str, epoch: int = 0, rows: int = 1, size: int = 1) -> Segment:
-    """A segment as a manifest knows it, without a file."""
+    """The description of a segment in a manifest, without a file."""
     return Segment(file=file, epoch=epoch, rows=rows, bytes=size, spans={0: (0, 0)}, shards=(0, SHARDS - 1))

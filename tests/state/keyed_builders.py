@@ -1,4 +1,4 @@
-"""Keyed state as a dict says it, and the same as frames and segments."""
+"""Keyed state as a dict, and the same state as frames and segments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KEYS = st.sampled_from(list(HASHES))
 
 @dataclass(frozen=True)
 class Kept:
-    """What the model knows of a key."""
+    """The state of a key in the model."""
 
     value: int
     touched: int | None
@@ -52,7 +52,7 @@ def shard_of(key: str | None) -> int:
 
 
 def state_frame(rows: Mapping[str | None, Kept | None], touched: int | None) -> pl.DataFrame:
-    """State rows as a call leaves them; None says that the key was removed."""
+    """State rows as a call returns them; None stands for a removed key."""
     schema = to_polars(arrow_schema(LAYOUT).empty_table()).schema
     return pl.DataFrame(
         [
@@ -83,7 +83,7 @@ ROUTINGS = st.one_of(
 
 
 def one(folder: Folder, rows: Mapping[str | None, Kept | None], epoch: int, touched: int | None = None) -> Segment:
-    """A segment of one slot that has every shard."""
+    """A segment written by one slot that owns every shard."""
     folder.create()
     wakes = wake_frame((k, at) for k, v in rows.items() if v for at in v.timers)
     frame = state_frame(rows, touched)

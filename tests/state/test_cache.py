@@ -1,4 +1,4 @@
-"""Local copies of remote files: made once, shared, and the ones unused for longest deleted first."""
+"""Local copies of remote files are made once and shared; the least recently used are deleted first."""
 
 from __future__ import annotations
 

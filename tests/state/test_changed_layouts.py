@@ -1,4 +1,4 @@
-"""State that was written for more aggregates, or the same in another order, and is read after a restart."""
+"""After a restart, a query reads state that was written for more aggregates, or for the same in another order."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def topology(aggregates: dict[str, Aggregate], emit: Emit) -> Graph:
 
 
 def tables(change: str, emit: Emit) -> tuple[WindowTable, WindowTable]:
-    """The table before and after the restart, which is allowed."""
+    """The table before and after a restart that is allowed."""
     before, after = topology(OLD, emit), topology(NEW[change], emit)
     old = plan_physical(before)
     recorded = compatibility.record(before, old)

@@ -1,4 +1,4 @@
-"""Checkpoints: opened again they go on where they were; damaged ones are refused with advice."""
+"""A reopened checkpoint continues where it was; a damaged one is refused with advice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.state.builders import commit, written
 
 
 def reopened(path: Path, shards: int = 16, retain: int = 10) -> Checkpoint:
-    """Open a checkpoint and give it up at once."""
+    """Open a checkpoint and close it at once."""
     checkpoint = Checkpoint.open(str(path), shards, retain)
     checkpoint.close()
     return checkpoint

@@ -1,4 +1,4 @@
-"""Compaction: few segments to read, little written again, over a thousand epochs."""
+"""Compaction leaves few segments and rewrites few rows, over a thousand epochs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_many_slots_of_one_epoch_are_no_reason_to_fold() -> None:
 
 
 def epochs_of(count: int, slots: int, rows: Callable[[int], int]) -> tuple[int, int, int]:
-    """Run epochs that write and fold; most live segments at any time, rows written, and rows that came in."""
+    """Run epochs that write and fold. Return the most live segments at any time, and the rows written and added."""
     live: list[Segment] = []
     most = written = arrived = 0
     for epoch in range(count):

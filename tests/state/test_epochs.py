@@ -1,4 +1,4 @@
-"""Whole streams through segments on disk: folding, expiry and new routings change nothing about the results."""
+"""Whole streams through segments on disk: folding, expiry and rerouting do not change the results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class OnDisk:
     segments: tuple[Segment, ...] = ()
 
     def epoch(self, number: int, rows: Epoch, before: int | None, after: int | None, routing: Routing) -> Results:
-        """Take rows in, fold, close and expire."""
+        """Ingest rows, fold, close and expire."""
         self._ingest(number, partials(rows, self.plan, self.layout), before, routing)
         closed = [] if after is None else self._close(number, before, after, routing)
         if after is not None:

@@ -1,4 +1,4 @@
-"""Folders: the few operations state needs, local or not."""
+"""The operations on folders, local and remote."""
 
 from __future__ import annotations
 

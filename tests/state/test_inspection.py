@@ -1,4 +1,4 @@
-"""Looking into a checkpoint: the figures of a small one that was made by hand."""
+"""``inspect`` on a small checkpoint that was made by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CHANGE = Change.between(BEFORE, AFTER, ASKED, SECONDS, 1)
 
 @pytest.fixture
 def made(tmp_path: Path) -> tuple[Path, list[Segment]]:
-    """Two epochs: the first writes two segments, the second folds one of them away and routes anew."""
+    """Two epochs: the first writes two segments, the second folds one of them and changes the routing."""
     path = tmp_path / "checkpoint"
     checkpoint = Checkpoint.open(str(path), SHARDS)
     folder = checkpoint.table_folder("area")
@@ -101,7 +101,7 @@ def test_the_figures_of_a_checkpoint(made: tuple[Path, list[Segment]]) -> None:
     ]
 
 
-def test_components_tell_routing_and_load(made: tuple[Path, list[Segment]]) -> None:
+def test_components_have_routing_and_load(made: tuple[Path, list[Segment]]) -> None:
     component = inspect(str(made[0]))["components"]["by key"]
     assert component["slots"] == 3
     assert component["routing"] == list(AFTER)
@@ -115,7 +115,7 @@ def test_components_tell_routing_and_load(made: tuple[Path, list[Segment]]) -> N
     ]
 
 
-def test_tables_tell_segments_and_the_sizes_of_shards(made: tuple[Path, list[Segment]]) -> None:
+def test_tables_have_segments_and_the_sizes_of_shards(made: tuple[Path, list[Segment]]) -> None:
     path, (first, _, third) = made
     table = inspect(str(path))["tables"]["area"]
     assert (table["rows"], table["bytes"]) == (5, first.bytes + third.bytes)
@@ -129,7 +129,7 @@ def test_tables_tell_segments_and_the_sizes_of_shards(made: tuple[Path, list[Seg
     }
 
 
-def test_changes_of_routing_are_told(made: tuple[Path, list[Segment]]) -> None:
+def test_changes_of_routing_are_listed(made: tuple[Path, list[Segment]]) -> None:
     (change,) = inspect(str(made[0]))["changes"]
     assert (change["kind"], change["slots"], change["reason"]) == ("rescale", [2, 3], CHANGE.reason)
 
@@ -149,13 +149,20 @@ def test_a_running_query_is_not_disturbed(tmp_path: Path) -> None:
     checkpoint.close()
 
 
-def test_a_folder_that_is_no_checkpoint_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_checkpoint_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing"):
         with pytest.raises(CheckpointError, match=f"{path} is not a checkpoint: it has no rheostat.json"):
             inspect(str(path))
 
 
-def test_a_manifest_that_a_running_query_has_just_forgotten_is_left_out(
+@pytest.mark.parametrize("identity", ["{", "[]", '{"format": 1}'])
+def test_a_damaged_identity_is_named(tmp_path: Path, identity: str) -> None:
+    (tmp_path / "rheostat.json").write_text(identity)
+    with pytest.raises(CheckpointError, match=rf"{tmp_path}/rheostat.json is damaged"):
+        inspect(str(tmp_path))
+
+
+def test_a_manifest_that_a_running_query_has_just_deleted_is_left_out(
     made: tuple[Path, list[Segment]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = Folder.names
@@ -178,18 +185,18 @@ def test_the_oldest_retained_epoch_does_not_claim_the_rows_of_those_before(tmp_p
     assert oldest["rows"] in (None, 100)
 
 
-def told(*arguments: str) -> Any:
+def run_inspect(*arguments: str) -> Any:
     return CliRunner().invoke(app, ["inspect", *arguments])
 
 
 def test_the_command_prints_json(made: tuple[Path, list[Segment]]) -> None:
-    done = told(str(made[0]), "--json")
+    done = run_inspect(str(made[0]), "--json")
     assert done.exit_code == 0
     assert json.loads(done.stdout) == json.loads(json.dumps(inspect(str(made[0]))))
 
 
 def test_the_command_prints_tables(made: tuple[Path, list[Segment]]) -> None:
-    done = told(str(made[0]))
+    done = run_inspect(str(made[0]))
     assert done.exit_code == 0
     text = " ".join(done.stdout.split())
     assert "epoch 1, 16 shards, format 1" in text
@@ -198,6 +205,6 @@ def test_the_command_prints_tables(made: tuple[Path, list[Segment]]) -> None:
 
 
 def test_the_command_refuses_a_folder_that_is_no_checkpoint(tmp_path: Path) -> None:
-    done = told(str(tmp_path))
+    done = run_inspect(str(tmp_path))
     assert done.exit_code != 0
     assert isinstance(done.exception, CheckpointError)

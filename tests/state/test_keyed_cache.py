@@ -1,4 +1,4 @@
-"""Nodes that read state from far away: each fetches what it has not seen, once, however many slots it has."""
+"""Nodes that read remote state: each node copies a segment once, for all its slots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVERY = np.array(sorted(HASHES.values(), key=lambda h: h % 2**64), dtype=np.int6
 
 
 class Cluster:
-    """A store that no node can open by path, and the folders in which nodes keep copies."""
+    """A remote store, and the folders in which nodes keep copies."""
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._path = path
@@ -31,7 +31,7 @@ class Cluster:
         self.segments: list[Segment] = []
 
     def write(self, epoch: int, routing: Sequence[int]) -> None:
-        """An epoch that changes every key; every slot writes its own."""
+        """Run an epoch that changes every key; every slot writes its own keys."""
         for slot in sorted(set(routing)):
             mine = {k: Kept(epoch, None) for k in HASHES if routing[shard_of(k)] == slot}
             if not mine:
@@ -44,7 +44,7 @@ class Cluster:
             self.model |= mine
 
     def read(self, node: str, routing: Sequence[int], slot: int) -> int:
-        """Let a slot on a node read all its keys; the bytes that were fetched for it."""
+        """Read all keys of a slot on a node, and return the bytes copied for it."""
         self._monkeypatch.setenv("RHEOSTAT_CACHE", str(self._path / node))
         drain_fetches()
         found = model_of(
@@ -129,7 +129,7 @@ def test_shards_that_move_to_another_node_bring_only_their_segments(cluster: Clu
     assert cluster.read("n1", moved, 1) == 0
 
 
-def test_fetches_are_told_once(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetches_are_reported_once(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.write(0, ONE)
     monkeypatch.setenv("RHEOSTAT_CACHE", str(tmp_path / "n1"))
     KeyedReader(cluster.store, LAYOUT, cluster.segments, owned(ONE, 0)).lookup(EVERY)

@@ -1,4 +1,4 @@
-"""Which keyed segments are folded: only the newest, so that the newest row of a key stays the newest."""
+"""Only the newest keyed segments are folded, so that the newest row of a key stays the newest."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_many_segments_of_one_epoch_are_no_reason_to_fold() -> None:
 
 
 def epochs_of(count: int, rows: Callable[[int], int], keys: int | None = None) -> tuple[int, int, int]:
-    """Run epochs that write and fold; most generations at any time, rows written, and rows that came in.
+    """Run epochs that write and fold. Return the most generations at any time, the rows written, and the rows added.
 
     Args:
         keys: how many keys there are, so that many rows are left of what is folded; if None, every row is a new key.

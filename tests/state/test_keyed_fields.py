@@ -1,4 +1,4 @@
-"""Segments that were written when an operator had other fields: new ones are null, wider ones hold what was there."""
+"""Segments written when an operator had other fields: new fields are null, wider fields keep their values."""
 
 from __future__ import annotations
 

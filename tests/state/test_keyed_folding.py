@@ -1,4 +1,4 @@
-"""Folding keyed state: what still hides older rows stays, what is over goes, timers that are to come are kept."""
+"""Folding keyed state: rows that hide older rows stay, expired rows are dropped, timers in the future stay."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_removed_key_is_dropped_only_when_nothing_older_is_left(tmp_path: Path
     assert newest.select("k.key", DEAD).rows() == [("a", True)]
 
 
-def test_a_key_whose_time_is_over_still_hides_older_rows_until_all_is_folded(tmp_path: Path) -> None:
+def test_an_expired_key_hides_older_rows_until_all_segments_are_folded(tmp_path: Path) -> None:
     folder = Folder.at(tmp_path)
     made = [one(folder, {"a": Kept(1, None)}, 0, touched=None), one(folder, {"a": Kept(2, None)}, 1, touched=10)]
     expired = KeyedReader(folder, LAYOUT, made, ALL, now=20, ttl=10)
@@ -69,7 +69,7 @@ def test_nothing_is_written_when_nothing_is_left(tmp_path: Path) -> None:
 def test_due_timers_are_those_between_two_watermarks(
     epochs: list[dict[str | None, frozenset[int]]], after: int | None, steps: int, routing: tuple[int, ...]
 ) -> None:
-    """What is found may be more than what is due, since the newest row of a key has the last word; never less."""
+    """The keys found include all that are due, and maybe more: the newest row of a key decides whether it is due."""
     until = (after or 0) + steps
     with tempfile.TemporaryDirectory() as path:
         folder = Folder.at(path)
@@ -103,7 +103,7 @@ def test_folding_keeps_the_timers_that_have_not_been_called(
         assert again.spans.get(1) == ((min(later), max(later)) if later else None)
 
 
-def test_a_timer_in_the_past_is_noted_right_after_the_watermark(tmp_path: Path) -> None:
+def test_a_timer_in_the_past_is_written_right_after_the_watermark(tmp_path: Path) -> None:
     folder = Folder.at(tmp_path)
     folder.create()
     state = state_frame({"a": Kept(0, None, frozenset({3}))}, None)

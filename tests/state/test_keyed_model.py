@@ -1,4 +1,4 @@
-"""The keyed store against a dict per epoch: writing, folding, crashing, recovering, routing anew, expiring, waking."""
+"""The keyed store against a dict per epoch: write, fold, crash, recover, reroute, expire, call timers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RETAIN = 3
 
 @dataclass(frozen=True)
 class Moment:
-    """What is true after an epoch: the manifest, and what ought to be in it."""
+    """The manifest after an epoch, and its expected contents."""
 
     manifest: Manifest
     model: Model
@@ -68,7 +68,7 @@ EPOCH = rule(
 
 @settings(max_examples=30, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck))
 class KeyedStore(RuleBasedStateMachine):
-    """Epochs as the runtime runs them: slots take changes in and fold, timers are called, the manifest is committed."""
+    """Epochs as the runtime runs them: slots write changes and fold, timers are called, the manifest is committed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class KeyedStore(RuleBasedStateMachine):
         return KeyedReader(self.folder, LAYOUT, segments, mine, now=now, ttl=self.ttl)
 
     def alive(self, model: Model, now: int | None) -> Model:
-        """Without the keys whose time is over."""
+        """The model without expired keys."""
         if self.ttl is None or now is None:
             return model
         return {k: v for k, v in model.items() if v.touched is None or v.touched + self.ttl > now}
@@ -119,7 +119,7 @@ class KeyedStore(RuleBasedStateMachine):
         routing: tuple[int, ...] | None,
         dies: bool,
     ) -> None:
-        """Run an epoch; one that dies has written its segments and does not commit."""
+        """Run an epoch; one that crashes has written its segments but does not commit."""
         self.routing = routing or self.routing
         last, epoch = self.newest, self.newest.manifest.epoch + 1
         now = None if self.ttl is None else (last.now or 0) + passed
@@ -136,7 +136,7 @@ class KeyedStore(RuleBasedStateMachine):
 
     @EPOCH
     def run_another(self, **epoch: Any) -> None:
-        """More epochs than anything else."""
+        """Run an epoch. With a second rule, epochs are more frequent than other steps."""
         self.run_epoch(**epoch)
 
     def _take_in(
@@ -196,7 +196,7 @@ class KeyedStore(RuleBasedStateMachine):
     def _call_timers(
         self, segments: list[Segment], model: Model, epoch: int, now: int | None, after: int
     ) -> tuple[list[Segment], Model]:
-        """Every timer that the watermark has passed is found, in whatever segment it was noted."""
+        """Every timer that the watermark has passed is found, whichever segment has it."""
         before, live = self.newest.watermark, list(segments)
         moved = before is None or after > before
         due = {k: v for k, v in model.items() if moved and any(at <= after for at in v.timers)}
@@ -224,7 +224,7 @@ class KeyedStore(RuleBasedStateMachine):
         return segments, model
 
     def _folded(self, how: str, live: Sequence[Segment]) -> tuple[Segment, ...]:
-        """What to fold: what the choice says, or any run of the newest epochs."""
+        """The segments to fold: those that ``choose_newest`` returns, or any run of the newest epochs."""
         epochs = sorted({s.epoch for s in live})
         if how == "chosen":
             return choose_newest(live)

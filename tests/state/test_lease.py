@@ -1,4 +1,4 @@
-"""The lease on filesystems without locks: an owner that has been silent for too long has lost the checkpoint."""
+"""The lease on filesystems without locks: another query may take over when the owner has not renewed it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_second_owner_is_refused(tmp_path: Path, clock: Clock) -> None:
         CheckpointLock(remote(tmp_path))
 
 
-def test_a_silent_owner_has_lost_the_checkpoint(tmp_path: Path, clock: Clock) -> None:
+def test_an_expired_lease_may_be_taken_over(tmp_path: Path, clock: Clock) -> None:
     first = CheckpointLock(remote(tmp_path))
     clock.now += LEASE_SECONDS + 1
     CheckpointLock(remote(tmp_path))
@@ -54,7 +54,7 @@ def test_an_owner_that_renews_keeps_it(tmp_path: Path, clock: Clock) -> None:
         CheckpointLock(remote(tmp_path))
 
 
-def test_an_owner_that_was_silent_goes_on_if_nobody_came(tmp_path: Path, clock: Clock) -> None:
+def test_an_owner_with_an_expired_lease_continues_if_nobody_took_over(tmp_path: Path, clock: Clock) -> None:
     first = CheckpointLock(remote(tmp_path))
     clock.now += 10 * LEASE_SECONDS
     first.renew()
@@ -68,7 +68,7 @@ def test_a_released_checkpoint_is_free_at_once(tmp_path: Path, clock: Clock) -> 
     CheckpointLock(remote(tmp_path))
 
 
-def test_releasing_what_was_lost_leaves_the_new_owner_alone(tmp_path: Path, clock: Clock) -> None:
+def test_releasing_a_lost_checkpoint_does_not_affect_the_new_owner(tmp_path: Path, clock: Clock) -> None:
     first = CheckpointLock(remote(tmp_path))
     clock.now += LEASE_SECONDS + 1
     second = CheckpointLock(remote(tmp_path))
@@ -92,7 +92,7 @@ def test_an_owner_file_without_an_owner_does_not_hold_the_checkpoint(tmp_path: P
 
 @pytest.mark.parametrize("then", ["falls silent too", "releases it"])
 def test_an_owner_that_was_replaced_never_comes_back(tmp_path: Path, clock: Clock, then: str) -> None:
-    """What the replacement committed is not in the first owner's memory: its next commit would undo it."""
+    """The first owner does not know what the second one committed, so its next commit would undo it."""
     first = CheckpointLock(remote(tmp_path))
     clock.now += LEASE_SECONDS + 1
     second = CheckpointLock(remote(tmp_path))

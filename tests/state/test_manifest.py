@@ -1,4 +1,4 @@
-"""Manifests: the same after a round trip, and never taken for true when damaged."""
+"""Manifests survive a round trip, and damaged ones are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One query per checkpoint, whatever becomes of the process that runs it."""
+"""One query per checkpoint, even if the process that runs it is killed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_second_owner_is_refused_whatever_the_file_says(tmp_path: Path) -> Non
 
 
 def test_a_refused_owner_disturbs_nothing(tmp_path: Path) -> None:
-    """What the running epoch has written so far looks like an orphan to anyone else."""
+    """To another process, the segments of the running epoch look like orphans."""
     first = Checkpoint.open(str(tmp_path), 16)
     staged = tmp_path / "results" / "windows"
     staged.mkdir()

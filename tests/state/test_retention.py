@@ -1,4 +1,4 @@
-"""What is kept and what is deleted: segments live as long as a retained manifest mentions them."""
+"""Segments are kept as long as a retained manifest lists them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ def epochs_on_disk(path: Path) -> list[int]:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.booleans()), min_size=1, max_size=12), st.integers(0, 4))
-def test_exactly_what_retained_manifests_mention_is_there(steps: list[tuple[bool, int, bool]], retain: int) -> None:
-    """Random histories of segments written, folded away and left behind by killed epochs, with restarts between."""
+def test_exactly_the_segments_of_retained_manifests_are_on_disk(
+    steps: list[tuple[bool, int, bool]], retain: int
+) -> None:
+    """Random histories of segments that are written, folded, or left behind by killed epochs, with restarts."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         checkpoint = Checkpoint.open(folder, 16, retain)

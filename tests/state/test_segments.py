@@ -1,4 +1,4 @@
-"""Segments: what is written is what is read, and damage is told by the file's name."""
+"""Segments are read as they were written; errors about damaged ones name the file."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_two_attempts_write_two_files(tmp_path: Path) -> None:
 
 
 def damaged(tmp_path: Path, damage: Callable[[Path], object]) -> pytest.ExceptionInfo[CheckpointError]:
-    """The error that a segment gives after something happened to its file."""
+    """The error of opening a segment after its file was damaged."""
     folder = Folder.at(tmp_path)
     segment = written(folder, [(0, 0, 1, "a", 1)])
     damage(tmp_path / segment.file)

@@ -1,4 +1,4 @@
-"""Tables as slots see them: together every row exactly once, however shards were routed when rows were written."""
+"""All slots together read every row exactly once, whatever the routing was when the rows were written."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def shard(row: Row) -> int:
 
 
 def write(folder: Folder, epochs: list[list[Row]], routings: list[tuple[int, ...]]) -> list[Segment]:
-    """Every epoch under a routing of its own: each slot writes its rows."""
+    """Write epochs, each with its own routing: every slot writes its rows."""
     segments = []
     for epoch, rows in enumerate(epochs):
         routing = routings[epoch % len(routings)]

@@ -1,10 +1,10 @@
-"""Keyed state as pure functions: how a key's state is laid out, and how user logic is called with it.
+"""Keyed state as pure functions: the columns of a key's state, and the calls of the user's functions with it.
 
 In reading order:
 
 ``keyed_layout``    the columns of a keyed table
-``call_result``     when user logic is called, and what a call gives
-``declared_types``  the values a user gives, checked against the types that were declared
-``frame_calls``     logic over whole frames: one call for all rows of a slot
-``key_calls``       logic key by key: one call per key
+``call_result``     the time of a call, and its result
+``declared_types``  checks what the user's functions return against the declared columns and types
+``frame_calls``     the whole-frame form: one call for all rows of a slot
+``key_calls``       the key-by-key form: one call per key
 """

@@ -1,4 +1,4 @@
-"""When user logic is called, and what a call gives."""
+"""The time of a call of the user's function, and its result."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rheostat.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class CallMoment:
-    """When user logic is called.
+    """The time of a call of the user's function.
 
     Attributes:
         epoch: number of the epoch.
-        watermark: the watermark in microseconds; None before the first epoch is committed.
-        now: the time that time to live is measured by, in microseconds; None if nothing expires.
+        watermark: the watermark in microseconds; None until an epoch with rows is committed.
+        now: the time by which state expires, in microseconds; None if nothing expires.
     """
 
     epoch: int
@@ -27,13 +27,13 @@ class CallMoment:
 
 @dataclass(frozen=True)
 class CallResult:
-    """What a call of user logic gives.
+    """The result of a call of the user's function.
 
     Attributes:
-        output: rows with the declared columns and types; None if there are none.
-        state: state rows to keep, in the columns of the layout.
-        wakes: keys with new timers: hash, key columns and ``start``; None if there are none.
-        costs: routing hashes and the seconds spent on each; None if time was not measured key by key.
+        output: output rows in the declared columns and types; None if there are none.
+        state: the state rows of changed and removed keys, in the columns of the layout.
+        wakes: keys with new timers: hash, key columns, and the time as ``start``; None if there are none.
+        costs: routing hashes, and the seconds spent on each; None if time was not measured by key.
     """
 
     output: pa.Table | None

@@ -1,4 +1,4 @@
-"""Logic over whole frames: one call for all rows of a slot, with the state of their keys."""
+"""The whole-frame form of ``process``: one call for all rows of a slot, with the state of their keys."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ _TIMESTAMP = pl.Datetime("us", "UTC")
 def call_rows(
     process: Process, layout: KeyedLayout, rows: Mapping[str, pl.DataFrame], state: pl.DataFrame, moment: CallMoment
 ) -> CallResult:
-    """Call the operator's function with the slot's rows.
+    """Call the user's function with the rows of a slot.
 
     Args:
         process: the operator.
         layout: the columns of its state.
-        rows: per stream, the rows in order: ``hash``, and the stream's own columns as ``r.NAME``.
+        rows: by stream, its rows in order: ``hash``, and the stream's own columns as ``r.NAME``.
         state: the state of their keys, in the columns of the layout.
-        moment: when the call takes place.
+        moment: the time of the call.
+
+    Raises:
+        OperatorError: the function failed, or returned something that was not declared.
     """
     frames = {
         name: frame.select(pl.col(n).alias(n.removeprefix("r.")) for n in frame.columns if n != HASH)
@@ -52,15 +55,18 @@ def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, moment
         process: the operator.
         layout: the columns of its state.
         due: the state of the keys whose timer is due.
-        moment: when the call takes place.
+        moment: the time of the call.
+
+    Raises:
+        OperatorError: the function failed, or returned something that was not declared.
     """
     assert process.on_timer is not None
     parts = _call(process, "on_timer", process.on_timer, _to_user_frame(process, _visible_state(process, due)))
     fired = due.with_columns(pl.lit([], dtype=pl.List(pl.Int64)).alias(TIMERS))
     result = _to_result(process, layout, parts, fired, [], moment)
-    kept = result.state.select(*layout.key_names)
-    silent = fired.join(kept, on=layout.key_names, how="anti", nulls_equal=True)
-    return CallResult(result.output, pl.concat([result.state, silent.select(layout.names)]), result.wakes)
+    changed = result.state.select(*layout.key_names)
+    unchanged = fired.join(changed, on=layout.key_names, how="anti", nulls_equal=True)
+    return CallResult(result.output, pl.concat([result.state, unchanged.select(layout.names)]), result.wakes)
 
 
 def _to_user_frame(process: Process, frame: pl.DataFrame) -> Any:
@@ -69,7 +75,7 @@ def _to_user_frame(process: Process, frame: pl.DataFrame) -> Any:
 
 
 def _visible_state(process: Process, state: pl.DataFrame) -> pl.DataFrame:
-    """The state as the user sees it: key columns, fields, and the timer if the operator has timers."""
+    """The state that the user's function gets: key columns, fields, and the timer if the operator has timers."""
     columns = [
         *(pl.col(f"k.{k}").alias(k) for k in process.keys),
         *(pl.col(f"s.{c.name}").alias(c.name) for c in process.state),
@@ -80,7 +86,14 @@ def _visible_state(process: Process, state: pl.DataFrame) -> pl.DataFrame:
 
 
 def _call(process: Process, step: str, function: Callable[..., Any], *arguments: Any) -> tuple[Any, Any, Any]:
-    """Call a user's function; its output, changed state and removed keys as Polars frames or None."""
+    """Call a function of the user. Return its output, changed state and removed keys, each a Polars frame or None.
+
+    Args:
+        process: the operator.
+        step: ``on_timer``; empty for the operator's main function.
+        function: the function to call.
+        arguments: its arguments.
+    """
     what = step or "the function"
     try:
         result = function(*arguments)
@@ -118,74 +131,99 @@ def _to_result(
     rows: list[pl.DataFrame],
     moment: CallMoment,
 ) -> CallResult:
-    """What the function returned, checked and with routing hashes."""
+    """The result of a call: what the function returned, checked, and with routing hashes.
+
+    Args:
+        process: the operator.
+        layout: the columns of its state.
+        parts: output, changed state and removed keys.
+        state: the state that the function was called with.
+        rows: the rows of every stream that the function was called with.
+        moment: the time of the call.
+    """
     output, changed, removed = parts
     timer = [Column(TIMER, "timestamp")] if process.on_timer is not None else []
-    kept = []
-    for given, dead in ((changed, False), (removed, True)):
-        if given is None or given.is_empty():
+    new_parts = []
+    for returned, dead in ((changed, False), (removed, True)):
+        if returned is None or returned.is_empty():
             continue
         columns = process.key_columns if dead else (*process.key_columns, *process.state, *timer)
-        table = cast_frame(process.name, "the removed keys" if dead else "the changed state", given, columns)
+        table = cast_frame(process.name, "the removed keys" if dead else "the changed state", returned, columns)
         frame = pl.from_arrow(table)
         assert isinstance(frame, pl.DataFrame)
-        kept.append(_to_state(process, frame, state, moment.now, dead))
-    written = pl.concat(kept) if kept else state.clear().drop(HASH)
-    if written.select(layout.key_names).is_duplicated().any():
+        new_parts.append(_to_state(process, frame, state, moment.now, dead))
+    new_state = pl.concat(new_parts) if new_parts else state.clear().drop(HASH)
+    if new_state.select(layout.key_names).is_duplicated().any():
         raise OperatorError(process.name, "the changed state has two rows for one key")
-    addressed = _with_hash(process, layout, written, state, rows)
-    answer = None
+    hashed = _with_hash(process, layout, new_state, state, rows)
+    output_rows = None
     if output is not None and not output.is_empty():
-        answer = cast_frame(process.name, "the output", output, process.schema)
-    wakes = wakes_of(layout, addressed, state) if timer else None
-    return CallResult(answer, addressed, wakes)
+        output_rows = cast_frame(process.name, "the output", output, process.schema)
+    wakes = wakes_of(layout, hashed, state) if timer else None
+    return CallResult(output_rows, hashed, wakes)
 
 
 def _to_state(process: Process, frame: pl.DataFrame, state: pl.DataFrame, now: int | None, dead: bool) -> pl.DataFrame:
-    """A user's frame in the columns and types of the state, all but the hash."""
+    """A frame of the user in the columns and types of the state, without the hash.
+
+    Args:
+        process: the operator.
+        frame: changed state, or the keys to remove.
+        state: the state that the function was called with, which has the types.
+        now: the time by which state expires, in microseconds; None if nothing expires.
+        dead: True if the keys are to be removed.
+    """
     times = pl.lit([], dtype=pl.List(pl.Int64))
     if process.on_timer is not None and not dead:
         at = pl.col(TIMER).cast(pl.Int64)
         times = pl.when(at.is_null()).then(times).otherwise(pl.concat_list(at))
-    made = frame.select(
+    rows = frame.select(
         *(pl.col(k).alias(f"k.{k}") for k in process.keys),
         *((pl.lit(None) if dead else pl.col(c.name)).alias(f"s.{c.name}") for c in process.state),
         pl.lit(dead).alias(DEAD),
         pl.lit(now, dtype=pl.Int64).alias(TOUCHED),
         times.alias(TIMERS),
     )
-    return made.cast({name: state.schema[name] for name in made.columns})
+    return rows.cast({name: state.schema[name] for name in rows.columns})
 
 
 def _with_hash(
-    process: Process, layout: KeyedLayout, written: pl.DataFrame, state: pl.DataFrame, rows: list[pl.DataFrame]
+    process: Process, layout: KeyedLayout, new_state: pl.DataFrame, state: pl.DataFrame, rows: list[pl.DataFrame]
 ) -> pl.DataFrame:
-    """State rows with their routing hash, taken from the rows and the state that the call was given.
+    """New state rows with their routing hash, taken from the rows and the state that the function was called with.
 
-    Keys that are in neither are refused: they may belong to another slot.
+    Keys that are in neither are refused, since they may belong to another slot.
     """
     names = layout.key_names
     renamed = [pl.col(f"r.{k}").alias(f"k.{k}") for k in process.keys]
-    seen = [state.select(HASH, *names), *(f.unique(subset=[HASH]).select(HASH, *renamed) for f in rows)]
-    known = pl.concat(seen).unique(subset=names)
-    addressed = written.join(known, on=names, how="left", nulls_equal=True)
-    if addressed[HASH].null_count():  # two keys with one hash: look at every row
-        every = [state.select(HASH, *names), *(f.select(HASH, *renamed) for f in rows)]
-        known = pl.concat(every).unique(subset=names)
-        addressed = written.join(known, on=names, how="left", nulls_equal=True)
-    if addressed[HASH].null_count():
-        stranger = addressed.filter(pl.col(HASH).is_null()).select(names).row(0)
+    first_rows = [state.select(HASH, *names), *(f.unique(subset=[HASH]).select(HASH, *renamed) for f in rows)]
+    hash_of = pl.concat(first_rows).unique(subset=names)
+    hashed = new_state.join(hash_of, on=names, how="left", nulls_equal=True)
+    if hashed[HASH].null_count():  # two keys may have the same hash: look at all rows
+        all_rows = [state.select(HASH, *names), *(f.select(HASH, *renamed) for f in rows)]
+        hash_of = pl.concat(all_rows).unique(subset=names)
+        hashed = new_state.join(hash_of, on=names, how="left", nulls_equal=True)
+    if hashed[HASH].null_count():
+        unknown = hashed.filter(pl.col(HASH).is_null()).select(names).row(0)
         raise OperatorError(
-            process.name, f"the changed state has key {stranger}, which is not among the rows it was called with"
+            process.name,
+            f"the changed state has key {unknown}, which is not among the rows it was called with; "
+            "return state only for those keys",
         )
-    return addressed.select(layout.names)
+    return hashed.select(layout.names)
 
 
 def wakes_of(layout: KeyedLayout, state: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """The timers in ``state`` that are not in ``before``, one row each."""
+    """The timers in ``state`` that are not in ``before``, one row each: hash, key columns, and the time as ``start``.
+
+    Args:
+        layout: the columns of the state.
+        state: the state after the call.
+        before: the state before the call.
+    """
     by = [HASH, *layout.key_names]
-    after, known = (
+    timers, old_timers = (
         f.select(*by, pl.col(TIMERS).alias(START)).explode(START).filter(pl.col(START).is_not_null())
         for f in (state, before)
     )
-    return after.join(known, on=[*by, START], how="anti", nulls_equal=True)
+    return timers.join(old_timers, on=[*by, START], how="anti", nulls_equal=True)

@@ -1,4 +1,4 @@
-"""Logic key by key: fill a processor's fields with one key's state, call its method, keep the fields."""
+"""The key-by-key form of ``process``: load one key's state into the processor's fields, call it, store the fields."""
 
 from __future__ import annotations
 
@@ -34,34 +34,39 @@ def call_rows(
     Args:
         process: the operator.
         layout: the columns of its state.
-        rows: per stream, the rows in order: ``hash``, and the stream's own columns as ``r.NAME``.
+        rows: by stream, its rows in order: ``hash``, and the stream's own columns as ``r.NAME``.
         state: the state of their keys, in the columns of the layout.
-        moment: when the calls take place.
+        moment: the time of the calls.
+
+    Raises:
+        OperatorError: a call failed, or returned something that was not declared.
     """
     calls = _Calls(process, layout, state, moment)
-    groups = {name: _groups(process, frame) for name, frame in rows.items()}
     if len(process.upstreams) == 1:
-        for hash_, key, found in groups[process.upstream]:
-            calls.rows(hash_, key, found)
+        for hash_, key, key_rows in _groups(process, rows[process.upstream]):
+            calls.rows(hash_, key, key_rows)
     else:
-        together: dict[tuple[int, Key], dict[str, list[Any]]] = {}
-        for name, found_groups in groups.items():
-            for hash_, key, found in found_groups:
-                given = together.setdefault((hash_, key), {n: [] for n in process.upstreams})
-                given[name] = given[name] + found
-        for (hash_, key), given in sorted(together.items(), key=lambda item: item[0][0]):
-            calls.rows(hash_, key, given)
+        by_key: dict[tuple[int, Key], dict[str, list[Any]]] = {}
+        for stream, frame in rows.items():
+            for hash_, key, key_rows in _groups(process, frame):
+                by_stream = by_key.setdefault((hash_, key), {n: [] for n in process.upstreams})
+                by_stream[stream] = by_stream[stream] + key_rows
+        for (hash_, key), by_stream in sorted(by_key.items(), key=lambda item: item[0][0]):
+            calls.rows(hash_, key, by_stream)
     return calls.result()
 
 
 def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, moment: CallMoment) -> CallResult:
-    """Call ``on_timer`` for every timer that is due, in the order of time for each key.
+    """Call ``on_timer`` for every timer that is due, for each key in the order of time.
 
     Args:
         process: the operator.
         layout: the columns of its state.
         due: the state of the keys whose timers may be due.
-        moment: when the calls take place.
+        moment: the time of the calls.
+
+    Raises:
+        OperatorError: a call failed, or returned something that was not declared.
     """
     calls = _Calls(process, layout, due, moment)
     for hash_, *key in due.select(HASH, *layout.key_names).rows():
@@ -70,7 +75,7 @@ def call_timers(process: Process, layout: KeyedLayout, due: pl.DataFrame, moment
 
 
 class _Calls:
-    """The calls of one task: one processor object, which takes the state of one key after another."""
+    """The calls of one task. One processor object is loaded with the state of one key after another."""
 
     def __init__(self, process: Process, layout: KeyedLayout, state: pl.DataFrame, moment: CallMoment) -> None:
         self._process = process
@@ -78,7 +83,7 @@ class _Calls:
         self._moment = moment
         self._fields = process.logic.fields
         self._row_of: Any = namedtuple("Key", process.keys, rename=True)  # type: ignore[misc]
-        self._state = _stored(layout, state)
+        self._state = _state_by_key(layout, state)
         self._written: dict[Key, tuple[int, bool, list[Any], list[int]]] = {}
         self._wakes: list[tuple[Any, ...]] = []
         self._output: list[Any] = []
@@ -86,10 +91,16 @@ class _Calls:
         try:
             self._processor: KeyProcessor = process.logic()
         except Exception as error:
-            raise OperatorError.caused_by(process.name, f"making a {process.logic.__name__}", error) from error
+            raise OperatorError.caused_by(process.name, f"creating a {process.logic.__name__}", error) from error
 
     def rows(self, hash_: int, key: Key, rows: Any) -> None:
-        """Call ``process`` with a key's rows."""
+        """Call ``process`` for a key.
+
+        Args:
+            hash_: routing hash of the key.
+            key: the key.
+            rows: its rows; with several streams, a dict of the rows by stream.
+        """
         self._call(hash_, key, lambda named, context: self._processor.process(named, rows, context))
 
     def timers(self, hash_: int, key: Key) -> None:
@@ -100,7 +111,7 @@ class _Calls:
 
         def fire(named: Any, context: Context) -> Iterator[Any]:
             for at in due:
-                if at in context.timers:  # the one before may have cancelled it
+                if at in context.timers:  # an earlier call may have cancelled it
                     context.timers.discard(at)
                     yield from self._processor.on_timer(named, from_micros(at), context) or ()
 
@@ -108,7 +119,14 @@ class _Calls:
             self._call(hash_, key, fire, due)
 
     def _call(self, hash_: int, key: Key, call: Any, fired: Iterable[int] = ()) -> None:
-        """Call the processor for one key, and note its output, its state and how long it took."""
+        """Call the processor for one key, and record its output, its state and how long it took.
+
+        Args:
+            hash_: routing hash of the key.
+            key: the key.
+            call: called with the key as a named tuple and the context; returns output rows.
+            fired: the timers that are called.
+        """
         began = time.perf_counter()
         values, timers = self._state.get(key, (None, ()))
         for position, (name, field) in enumerate(self._fields.items()):
@@ -134,7 +152,7 @@ class _Calls:
         self._costs[1].append(time.perf_counter() - began)
 
     def result(self) -> CallResult:
-        """What all calls together gave."""
+        """The result of all calls together."""
         process, layout = self._process, self._layout
         output = cast_rows(process.name, "an output row", self._output, process.schema) if self._output else None
         empty = [None] * len(self._fields)
@@ -142,7 +160,7 @@ class _Calls:
             (hash_, *key, *(empty if dead else kept), dead, self._moment.now, timers)
             for key, (hash_, dead, kept, timers) in self._written.items()
         ]
-        state = _polars(cast_rows(process.name, "the state", rows, layout.columns))
+        state = _polars(cast_rows(process.name, "the state", rows, layout.user_columns).rename_columns(layout.names))
         wake_columns = (Column(HASH, "bigint"), *layout.keys, Column(START, "bigint"))
         wakes = _polars(cast_rows(process.name, "a timer", self._wakes, wake_columns)) if self._wakes else None
         costs = np.array(self._costs[0], dtype=np.int64), np.array(self._costs[1], dtype=np.float64)
@@ -150,7 +168,7 @@ class _Calls:
 
 
 def _groups(process: Process, frame: pl.DataFrame) -> Iterator[tuple[int, Key, list[Any]]]:
-    """The rows of each key as named tuples, keys in the order of their hash, rows in the order they have."""
+    """Hash, key and rows of each key: keys in the order of their hash, rows as named tuples in their old order."""
     if frame.is_empty():
         return
     by = [HASH, *(f"r.{k}" for k in process.keys)]
@@ -166,8 +184,8 @@ def _groups(process: Process, frame: pl.DataFrame) -> Iterator[tuple[int, Key, l
         yield hash_, _key(key), rows[begin:end]
 
 
-def _stored(layout: KeyedLayout, state: pl.DataFrame) -> dict[Key, tuple[list[Any], tuple[int, ...]]]:
-    """Per key, the values of its fields and its timers."""
+def _state_by_key(layout: KeyedLayout, state: pl.DataFrame) -> dict[Key, tuple[list[Any], tuple[int, ...]]]:
+    """By key, the values of its fields, and its timers."""
     table = state.to_arrow(compat_level=pl.CompatLevel.oldest())
     columns = [table.column(f.name).to_pylist() for f in layout.fields]
     keys = zip(*(state[k].to_list() for k in layout.key_names), strict=True)

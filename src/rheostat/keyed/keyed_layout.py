@@ -1,4 +1,4 @@
-"""The columns of a keyed table: one row per key, with the user's fields and what the runtime notes beside them."""
+"""The columns of a keyed table: one row per key, with the user's fields and three columns of the runtime."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from rheostat.windows.partials import Column
 from rheostat.windows.window_layout import HASH
 
 DEAD, TOUCHED, TIMERS = "dead", "touched", "timers"
-"""Columns that tell whether the key was removed, when it last changed, and the times of its timers."""
+"""Columns of the runtime: True if the key was removed, when it last changed, and the times of its timers."""
+
+_RUNTIME = (Column(DEAD, "boolean"), Column(TOUCHED, "bigint"), Column(TIMERS, "array<bigint>"))
 
 STATE, WAKE = 0, 1
-"""The two granules of a keyed table: the rows of the keys, and an index from times to the keys with a timer then."""
+"""The two granules of a keyed table: the rows of the keys, and an index of keys by the times of their timers."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,14 @@ class KeyedLayout:
     @property
     def columns(self) -> tuple[Column, ...]:
         """All columns of a state row."""
-        notes = (Column(DEAD, "boolean"), Column(TOUCHED, "bigint"), Column(TIMERS, "array<bigint>"))
-        return (Column(HASH, "bigint"), *self.keys, *self.fields, *notes)
+        return (Column(HASH, "bigint"), *self.keys, *self.fields, *_RUNTIME)
+
+    @property
+    def user_columns(self) -> tuple[Column, ...]:
+        """The same columns, with keys and fields under the names that the user knows them by; for errors."""
+        keys = [Column(k.name.removeprefix("k."), k.type) for k in self.keys]
+        fields = [Column(f.name.removeprefix("s."), f.type) for f in self.fields]
+        return (Column(HASH, "bigint"), *keys, *fields, *_RUNTIME)
 
     @property
     def key_names(self) -> list[str]:

@@ -1,20 +1,23 @@
 """Rheostat on Spark: the only package that imports PySpark.
 
-A row's way, each step in a file of its own and none going back:
+A row passes through these files in this order, and never goes back:
 
-1. ``topology``                    a topology starts, and hands its epochs to Spark
-2. ``epoch/epoch_runner``          Spark calls with a micro-batch; ``epoch/epoch`` runs its steps in order
-3. ``input/epoch_streams``         the micro-batch becomes the streams of the topology
-4. ``epoch/level``                 one SQL text aggregates rows to partials and routes them (``planning.feed_sql``)
-5. ``stage/stage``                 a Spark stage runs one task per slot, told by ``stage/specs``
-6. ``tasks/task``                  a task takes partials and rows in (``tasks/window_ingest``, ``tasks/keyed_task``)
-7. ``rheostat.state``              and writes them as segments
-8. ``tasks/window_close``          windows that the watermark has passed are closed, timers called
-9. ``tasks/result_files``          results become Parquet files, reported in ``stage/task_reports``
-10. ``output/epoch_outputs``       the driver stages them; operators of the next level read them as streams
-11. ``output/sink_writers``        sinks get them, and late rows are kept aside (``output/aside``)
-12. ``rheostat.state.checkpoint``  the manifest commits the epoch
+1. ``topology``                    starts the query and registers ``epoch/epoch_runner`` with Spark
+2. ``epoch/epoch_runner``          is called by Spark with each micro-batch; ``epoch/epoch`` runs the steps of the epoch
+3. ``input/epoch_streams``         splits the micro-batch into the streams of the topology
+4. ``epoch/level``                 aggregates rows to partials and routes them, in one SQL query (``planning.feed_sql``)
+5. ``stage/stage``                 runs a Spark stage with one task per slot; ``stage/specs`` holds its instructions
+6. ``tasks/task``                  ingests partials and rows (``tasks/window_ingest``, ``tasks/keyed_task``)
+7. ``rheostat.state``              writes them as segments
+8. ``tasks/window_close``          closes the windows that the watermark has passed; ``tasks/keyed_task`` calls timers
+9. ``tasks/result_files``          writes results as Parquet files; ``stage/task_reports`` lists them
+10. ``output/epoch_outputs``       collects the files; operators of the next level read them as streams
+11. ``output/sink_writers``        writes the sinks; ``output/aside`` selects the rows to keep aside
+12. ``rheostat.state.checkpoint``  commits the epoch by writing its manifest
 
-``query`` is the handle of a running query, ``progress`` what it tells of an epoch, ``session`` and ``java`` what Spark
-needs to start.
+An observation goes from ``stage/task_reports`` through ``observer`` to the policy loop (``rheostat.elastic.loop``), and
+its plan comes back through ``actuator`` as the routing of the next epoch.
+
+Beside them: ``query`` is the handle of a running query, ``progress`` describes one epoch, ``resume`` continues from a
+checkpoint, ``map_check`` validates maps, ``session`` and ``java`` set Spark up.
 """

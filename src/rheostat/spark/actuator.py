@@ -1,8 +1,8 @@
-"""Makes plans real on Spark: a plan is held until the next epoch begins, and then is the routing of that epoch.
+"""Applies plans on Spark: a requested plan becomes the routing of the next epoch.
 
-Nothing is drained or copied: the slots of an epoch are its tasks, and each reads its shards out of whatever segments
-hold them. Spark's slots are numbered without gaps and have no place of their own, since Spark decides on which executor
-a task runs. So a plan's slots are numbered anew for an epoch, and its nodes do not matter here.
+Nothing is drained or copied. A slot is one task of an epoch, and the task reads its shards from the segments that hold
+them. Spark decides on which executor a task runs, so the nodes of a plan are ignored, and its slots are renumbered
+without gaps for every epoch.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class EpochRouting:
 
     Attributes:
         routing: by component, the slot of every shard, without gaps in the slot numbers.
-        changes: what was asked for or wanted, and what came of it.
-        moved: by component, the shards that belong to another slot than in the epoch before.
-        hot: by component, the key or shard that is too busy for any placement, in words.
-        expected: by component and slot, the useful seconds it will probably take.
+        changes: the changes that the policy or the user asked for, including requests of the user that were refused.
+        moved: by component, the shards whose slot differs from that in the previous epoch.
+        hot: by component, the key or shard that is too busy for any placement to be balanced, in words.
+        expected: by component and slot, the expected useful seconds in this epoch.
     """
 
     routing: Mapping[str, Routing]
@@ -40,31 +40,31 @@ class EpochRouting:
 
 
 class SparkActuator:
-    """Holds the plan in force, and the one that is asked for until an epoch begins.
+    """Holds the current plan, and the requested plan until the next epoch begins.
 
-    Plans are asked for and epochs begin in the epoch's thread; the routing may be read from any.
+    ``apply`` and ``begin`` are called in the thread of the epochs; ``routing`` may be read from any thread.
 
     Args:
-        routing: by component, the slot of every shard, as the checkpoint has it.
-        keyed: the components that have keys. Only they can be routed anew, so only they are in the plan.
+        routing: by component, the slot of every shard at the start of the query.
+        keyed: the components with keys. Only their shards can move, so only they are in the plan.
 
     >>> actuator = SparkActuator({"by area": (0, 0, 1, 1), "global": (0, 0, 0, 0)}, keyed=["by area"])
     >>> actuator.plan.slots()
     {'by area': 2}
-    >>> wanted = OperatorPlan(np.array([0, 3, 3, 5]), np.array([0, -1, -1, 0, -1, 0]))
-    >>> actuator.apply(Plan({"by area": wanted}, 1))
-    >>> actuator.routing["by area"]  # an epoch has not begun since
+    >>> requested = OperatorPlan(np.array([0, 3, 3, 5]), np.array([0, -1, -1, 0, -1, 0]))
+    >>> actuator.apply(Plan({"by area": requested}, 1))
+    >>> actuator.routing["by area"]  # unchanged until the next epoch begins
     (0, 0, 1, 1)
     """
 
     def __init__(self, routing: Mapping[str, Routing], keyed: Iterable[str]) -> None:
         self._routing = dict(routing)
         self._lock = threading.Lock()
-        self._plan = self._wanted = Plan({name: _plan_of(routing[name]) for name in keyed}, nodes=1)
+        self._plan = self._requested = Plan({name: _plan_of(routing[name]) for name in keyed}, nodes=1)
 
     @property
     def plan(self) -> Plan:
-        """The plan in force: that of the newest epoch."""
+        """The current plan: that of the newest epoch."""
         return self._plan
 
     @property
@@ -74,29 +74,29 @@ class SparkActuator:
             return dict(self._routing)
 
     def apply(self, plan: Plan) -> None:
-        """Ask for a plan; it holds from the next epoch on."""
-        self._wanted = plan
+        """Request a plan; it takes effect when the next epoch begins."""
+        self._requested = plan
 
     def begin(self, epoch: int, turn: Turn, loads: Mapping[str, Floats]) -> EpochRouting:
-        """The routing of an epoch that begins now, after the turn that decided on it.
+        """Begin an epoch with the requested plan, and return its routing.
 
         Args:
-            epoch: its number.
-            turn: what was accepted and refused.
-            loads: useful seconds by component and shard to expect.
+            epoch: number of the epoch.
+            turn: the turn of the policy loop that decided on the plan.
+            loads: by component, the expected useful seconds of every shard.
         """
         before = self.routing
-        after = {**before, **{name: compact(part) for name, part in self._wanted.operators.items()}}
+        after = {**before, **{name: compact(part) for name, part in self._requested.operators.items()}}
         with self._lock:
-            self._plan, self._routing = self._wanted, after
-        told = [(revision, "") for revision in turn.accepted]
-        told += [(refused.revision, refused.why) for refused in turn.refused if refused.revision.asked]
+            self._plan, self._routing = self._requested, after
+        revisions = [(revision, "") for revision in turn.accepted]
+        revisions += [(refused.revision, refused.why) for refused in turn.refused if refused.revision.asked]
         moved = {name: np.flatnonzero(np.array(before[name]) != np.array(routing)) for name, routing in after.items()}
         return EpochRouting(
             routing=after,
             changes=tuple(
                 Change.between(before[r.operator], after[r.operator], r, loads[r.operator], epoch, why)
-                for r, why in told
+                for r, why in revisions
             ),
             moved={name: tuple(shards.tolist()) for name, shards in moved.items() if len(shards)},
             hot=turn.hot,
@@ -109,7 +109,7 @@ class SparkActuator:
 
 
 def compact(plan: OperatorPlan) -> Routing:
-    """The slot of every shard, with slots numbered anew such that there is no gap.
+    """The slot of every shard, with the slots renumbered without gaps.
 
     >>> compact(OperatorPlan(np.array([0, 3, 3, 5]), np.array([0, -1, -1, 0, -1, 0])))
     (0, 1, 1, 2)

@@ -1,4 +1,4 @@
-"""Finding Java before Spark does, so that its absence is one clear sentence."""
+"""Checks for Java before Spark starts, so that a missing or old Java gives one clear error."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 from rheostat.errors import SetupError
 
 OLDEST = 17
+"""The oldest Java version that Spark runs on."""
+
 _ADVICE = (
     f"install a Java runtime of version {OLDEST} or newer (OpenJDK from your package manager, say) "
     "and set JAVA_HOME or put it on the PATH"
@@ -19,10 +21,14 @@ _ADVICE = (
 
 
 def check_java() -> int:
-    """The version of the Java that Spark will run on; an error says what to install."""
+    """The version of the Java that Spark will run on.
+
+    Raises:
+        SetupError: Java is missing, does not run or is too old; the message says what to install.
+    """
     executable = _java()
     if executable is None:
-        raise SetupError(f"Spark needs Java and none was found: {_ADVICE}")
+        raise SetupError(f"Spark needs Java, but none was found: {_ADVICE}")
     try:
         result = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError) as error:
@@ -30,12 +36,12 @@ def check_java() -> int:
     match = re.search(r'version "(\d+)', result.stderr + result.stdout)
     version = int(match[1]) if match else 0
     if version < OLDEST:
-        raise SetupError(f"Spark needs Java {OLDEST} or newer and {executable} is version {version}: {_ADVICE}")
+        raise SetupError(f"Spark needs Java {OLDEST} or newer, but {executable} is version {version}: {_ADVICE}")
     return version
 
 
 def main() -> None:
-    """For the Makefile: say what to install, if anything, in one sentence."""
+    """For the Makefile: exit with an error that says what to install, if Java is missing or too old."""
     try:
         check_java()
     except SetupError as error:

@@ -1,4 +1,4 @@
-"""Refuses maps that do more than map rows: only Spark's plan of the frames can tell."""
+"""Refuses maps that do not work row by row, judged by Spark's own plan of the mapped frame."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def check_map(name: str, given: DataFrame, mapped: DataFrame, time_columns: Iterable[str]) -> None:
-    """Refuse a map that groups, sorts or drops duplicates, or that moves rows in time.
+def check_map(name: str, original: DataFrame, mapped: DataFrame, time_columns: Iterable[str]) -> None:
+    """Refuse a map that groups, sorts or drops duplicates, or that changes the event time of rows.
 
     Args:
-        name: the operator.
-        given: the frame before the map.
-        mapped: the frame after it.
-        time_columns: the columns that place rows in time.
+        name: name of the map operator.
+        original: the frame before the map.
+        mapped: the frame after the map.
+        time_columns: the event-time columns.
+
+    Raises:
+        TopologyError: the map is refused.
     """
-    if (stateful := stateful_step(given, mapped)) is not None:
+    if (stateful := stateful_step(original, mapped)) is not None:
         raise TopologyError(
             f"operator {name!r} is a map, and maps work row by row, but its plan contains {stateful}: "
             "use aggregate(...) for aggregates, and do the rest before source(...)"
         )
     for column in time_columns:
-        if rewrites(given, mapped, column):
+        if rewrites(original, mapped, column):
             raise TopologyError(
                 f"operator {name!r} changes the event-time column {column!r}, on which the watermark depends: "
-                "compute it before source(...), or give the new value a name of its own"
+                "compute it before source(...), or store the new value in another column"
             )

@@ -1,7 +1,7 @@
-"""What an epoch measured on Spark: the reports of its tasks become one observation.
+"""Turns the task reports of an epoch into one observation for the policy loop.
 
-Tasks report useful seconds by shard. Rows by shard are known only where a policy has them counted ahead. Latency,
-traffic and state by shard are not reported, so they are NaN.
+Tasks report useful seconds by shard. Rows by shard are known only if the policy has them counted before the epoch.
+Latency, traffic and state by shard are not reported, so they are NaN.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from rheostat.elastic.routing.shard_load import ShardLoads, dense
 from rheostat.spark.stage.task_reports import PartReport
 
 Counted = Mapping[str, Mapping[int, int]]
-"""Rows of an epoch, by component and shard, where they were counted before it."""
+"""Rows of an epoch by component and shard, for the components whose rows were counted before the epoch."""
 
 
 class Observer:
-    """Makes observations of epochs, and keeps what is known of the work of every shard.
+    """Makes one observation per epoch, and keeps the recent load of every shard.
 
-    Used by the epoch's thread alone. The first observation is what a checkpoint remembers.
+    Only the thread of the epochs uses it. Before the first epoch, the observation holds the loads in the checkpoint.
 
     Args:
-        shards: how many the checkpoint has.
-        remembered: useful seconds by component and shard, as the checkpoint remembers them.
+        shards: number of shards.
+        remembered: by component, pairs of a shard and its useful seconds, from the checkpoint.
         cores: how many Spark has.
         began: when the query began, on the clock of ``observe``; the times of observations count from there.
 
     Attributes:
-        loads: by component, how much work each shard caused lately.
-        newest: what the last epoch measured.
+        loads: by component, the recent useful seconds of every shard.
+        newest: the observation of the last epoch.
     """
 
     def __init__(
@@ -49,8 +49,8 @@ class Observer:
         self._cores = np.array([cores], dtype=np.int64)
         self._rows = {name: np.full(shards, np.nan) for name in remembered}
         self.loads = {name: ShardLoads.of(shards, pairs) for name, pairs in remembered.items()}
-        known = {n: self._of(n, loads.seconds, np.zeros(0)) for n, loads in self.loads.items() if loads.epochs}
-        self.newest = Observation(time=0.0, seconds=0.0, operators=known, cores=self._cores)
+        operators = {n: self._of(n, loads.seconds, np.zeros(0)) for n, loads in self.loads.items() if loads.epochs}
+        self.newest = Observation(time=0.0, seconds=0.0, operators=operators, cores=self._cores)
 
     @property
     def hottest(self) -> dict[str, tuple[str, float]]:
@@ -58,7 +58,7 @@ class Observer:
         return {name: seen.hottest for name, seen in self.newest.operators.items() if seen.hottest is not None}
 
     def before(self, counted: Counted) -> Observation:
-        """What the last epoch measured, and the rows that are counted for the one that begins."""
+        """The observation of the last epoch, with the rows counted for the epoch that begins now."""
         operators = dict(self.newest.operators)
         for name, rows in counted.items():
             seen = operators.get(name) or self._of(name, np.zeros(0), np.zeros(0))
@@ -66,11 +66,14 @@ class Observer:
         return replace(self.newest, operators=operators)
 
     def expected(self, counted: Counted) -> dict[str, Floats]:
-        """Useful seconds by component and shard to expect: of the rows counted, or else those of the epochs before."""
-        found = {name: known.seconds for name, known in self.loads.items()}
+        """By component, the expected useful seconds of every shard in the epoch that begins now.
+
+        They follow from the counted rows, or, where rows are not counted, from the loads of recent epochs.
+        """
+        seconds = {name: loads.seconds for name, loads in self.loads.items()}
         for name, rows in counted.items():
-            found[name] = self.loads[name].expected(dense(rows, self._shards))
-        return found
+            seconds[name] = self.loads[name].expected(dense(rows, self._shards))
+        return seconds
 
     def observe(
         self,
@@ -83,26 +86,26 @@ class Observer:
         seconds: float,
         rows: int,
     ) -> Observation:
-        """What an epoch measured.
+        """Make the observation of an epoch, and add its work to the loads.
 
         Args:
-            reports: of all its tasks.
+            reports: the reports of all its tasks.
             counted: its rows by component and shard, where they were counted.
-            plan: where its components ran.
-            epoch: its number.
-            time: when it ended, in seconds on a clock that does not go back.
-            seconds: how long it took.
-            rows: that its sources gave.
+            plan: the plan it ran with.
+            epoch: number of the epoch.
+            time: when it ended, in seconds on a monotonic clock.
+            seconds: duration of the epoch.
+            rows: rows read from all sources.
         """
         by_component: dict[str, list[PartReport]] = {}
         for report in reports:
             by_component.setdefault(report.component, []).append(report)
         operators = {}
-        for name, done in by_component.items():
-            seen = self._measured(name, done, counted.get(name), plan.operators.get(name))
+        for name, component_reports in by_component.items():
+            seen = self._summarise(name, component_reports, counted.get(name), plan.operators.get(name))
             operators[name] = seen
-            taken = dense(counted[name], self._shards) if name in counted else None
-            self.loads[name] = self.loads[name].with_epoch(seen.work, taken)
+            shard_rows = dense(counted[name], self._shards) if name in counted else None
+            self.loads[name] = self.loads[name].with_epoch(seen.work, shard_rows)
         self.newest = Observation(
             time=time - self._began,
             seconds=seconds,
@@ -113,28 +116,33 @@ class Observer:
         )
         return self.newest
 
-    def _measured(
+    def _summarise(
         self, name: str, reports: list[PartReport], counted: Mapping[int, int] | None, plan: OperatorPlan | None
     ) -> OperatorObservation:
-        """What the tasks of one component say together."""
+        """The observation of one component, from the reports of its tasks."""
         work = np.zeros(self._shards)
-        numbers = np.zeros(1, dtype=np.int64) if plan is None else np.unique(plan.routing)
+        # Reports number the slots without gaps; the plan may have gaps.
+        plan_slots = np.zeros(1, dtype=np.int64) if plan is None else np.unique(plan.routing)
         useful = np.zeros(1 if plan is None else len(plan.nodes))
-        hottest, most = None, 0.0
+        hottest_key, hottest_seconds = None, 0.0
         for report in reports:
-            for shard, spent in report.shards.items():
-                work[shard] += spent
-            mine = sum(report.shards.values())
-            useful[numbers[report.slot]] += mine
-            if report.hottest is not None and report.hottest[2] * mine > most:
-                hottest, most = report.hottest[1], report.hottest[2] * mine
+            for shard, seconds in report.shards.items():
+                work[shard] += seconds
+            task_seconds = sum(report.shards.values())
+            useful[plan_slots[report.slot]] += task_seconds
+            if report.hottest is not None:
+                _, key, share = report.hottest
+                if share * task_seconds > hottest_seconds:
+                    hottest_key, hottest_seconds = key, share * task_seconds
         if counted is not None:
             self._rows[name] = np.nan_to_num(self._rows[name]) + dense(counted, self._shards)
-        found = self._of(name, work, useful, plan)
-        return found if hottest is None else replace(found, hottest=(hottest, most / max(float(work.sum()), 1e-12)))
+        seen = self._of(name, work, useful, plan)
+        if hottest_key is None:
+            return seen
+        return replace(seen, hottest=(hottest_key, hottest_seconds / max(float(work.sum()), 1e-12)))
 
     def _of(self, name: str, work: Floats, useful: Floats, plan: OperatorPlan | None = None) -> OperatorObservation:
-        """An observation of a component. All rows of an epoch are completed in it."""
+        """An observation of a component. An epoch completes all rows that arrived, so both counts are the same."""
         return OperatorObservation(
             plan=plan or OperatorPlan(np.zeros(self._shards, dtype=np.int64), np.zeros(1, dtype=np.int64)),
             arrived=self._rows[name],

@@ -1,4 +1,4 @@
-"""Progress: what one epoch did, in numbers."""
+"""The progress of one epoch, in numbers."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from rheostat.elastic.routing.requests import Change
 
 @dataclass(frozen=True)
 class Progress:
-    """What one epoch did, as ``query.progress`` and ``start(on_progress=...)`` tell it.
+    """One epoch in numbers, as ``query.progress`` lists it and ``start(on_progress=...)`` receives it.
 
     Attributes:
         epoch: number of the epoch.
-        rows: rows that came in, those without event time included.
-        late: rows that missed a window, those that an operator gave included.
+        rows: rows read from all sources, including rows without event time.
+        late: rows that missed at least one window, including results of operators that other operators read.
         dropped: rows that missed every window.
         nulls: rows without event time.
-        partials: partials that were taken in; rows are aggregated to these before they reach a slot.
-        results: result rows per operator that gives some.
-        watermarks: per source, the watermark in microseconds since 1970; None before the first row.
-        state_bytes: size of the state that the epoch left.
-        state_rows: rows of that state.
-        seconds: how long the epoch took, up to its commit.
+        partials: partials and changed keys written to the state; rows are aggregated to partials before routing.
+        results: number of result rows, by operator.
+        watermarks: by source, the watermark in microseconds since 1970; None before the first row.
+        state_bytes: size of the state after the epoch, in bytes.
+        state_rows: number of rows in the state after the epoch.
+        seconds: duration of the epoch, including its commit.
         steps: seconds by step.
-        slot_seconds: per component, how many seconds each slot worked.
-        imbalance: per component, the busiest slot's useful seconds over the mean.
-        hottest: per component, its busiest key and that key's share of the work, where keys are told apart.
-        hot: per component, a key so busy that no placement of shards is balanced, in words; found while balancing.
-        changes: what changed in the routing for this epoch.
-        fetched_bytes: bytes of state that nodes copied from the checkpoint; none where it is on their own disk.
-        migrated_bytes: those of them that were copied because shards moved between slots.
-        latency: p50, p99 and maximum of commit time minus arrival time, in seconds; None if no column has it.
+        slot_seconds: by component, the seconds that each slot worked.
+        imbalance: by component, the useful seconds of the busiest slot, divided by the mean of all slots.
+        hottest: by component, the busiest key and its share of the work, where work is measured by key.
+        hot: by component, a key or shard too busy for any placement to be balanced, in words.
+        changes: the changes of the routing at the beginning of the epoch, including refused requests.
+        fetched_bytes: bytes of state that nodes copied from the checkpoint; 0 if it is on a local filesystem.
+        migrated_bytes: the part of ``fetched_bytes`` copied because shards moved between slots.
+        latency: ``p50``, ``p99`` and ``max`` of commit time minus arrival time, in seconds; None if no row has an
+            arrival time.
 
     >>> t = rh.Topology("lending")
     >>> stored = t.source(loans, event_time="ts").sink(rh.sinks.memory())
@@ -68,7 +69,7 @@ class Progress:
     latency: Mapping[str, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON.
+        """The progress as plain values, for JSON.
 
         >>> rh.Progress(epoch=0, rows=3).to_dict()["rows"]
         3
@@ -77,7 +78,11 @@ class Progress:
 
 
 def latency_of(arrivals: Sequence[tuple[float, int]], now: float) -> dict[str, float] | None:
-    """Weighted quantiles of ``now`` minus arrival (microseconds), in seconds.
+    """The quantiles of latency, in seconds; None if there are no arrival times.
+
+    Args:
+        arrivals: arrival times in microseconds since 1970, with the number of rows at each.
+        now: the time of the commit, in microseconds since 1970.
 
     >>> latency_of([(1e6, 99), (0.0, 1)], now=3e6)
     {'p50': 2.0, 'p99': 2.0, 'max': 3.0}
@@ -88,8 +93,8 @@ def latency_of(arrivals: Sequence[tuple[float, int]], now: float) -> dict[str, f
     weights = np.array([n for _, n in arrivals], dtype=float)
     order = np.argsort(ages)
     ages, share = ages[order], np.cumsum(weights[order]) / weights.sum()
-    at = {
-        name: float(ages[min(int(np.searchsorted(share, q)), len(ages) - 1)])
-        for name, q in (("p50", 0.5), ("p99", 0.99))
-    }
-    return {**at, "max": float(ages[-1])}
+
+    def quantile(q: float) -> float:
+        return float(ages[min(int(np.searchsorted(share, q)), len(ages) - 1)])
+
+    return {"p50": quantile(0.5), "p99": quantile(0.99), "max": float(ages[-1])}

@@ -1,4 +1,4 @@
-"""A running query: what ``start`` returns."""
+"""The handle of a running query, as ``Topology.start`` returns it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from rheostat.spark.stage.stage import explain_error
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """How a query is doing.
+    """The state of a query in numbers.
 
     Attributes:
         state: ``running``, ``stopped`` or ``failed``.
         epoch: the newest committed epoch; -1 before the first.
-        rows: rows since the checkpoint was made.
-        results: result rows since the checkpoint was made.
-        state_bytes: size of the state that the newest epoch needs.
-        late: rows that missed a window since the checkpoint was made.
-        dropped: rows that missed every window since the checkpoint was made.
-        nulls: rows without event time since the checkpoint was made.
-        watermarks: per source, the watermark in microseconds since 1970; None before the first row.
+        rows: rows read since the checkpoint was created.
+        results: result rows since the checkpoint was created.
+        state_bytes: size of the state after the newest epoch, in bytes.
+        late: rows that missed at least one window, since the checkpoint was created.
+        dropped: rows that missed every window, since the checkpoint was created.
+        nulls: rows without event time, since the checkpoint was created.
+        watermarks: by source, the watermark in microseconds since 1970; None before the first row.
 
     >>> query.await_epoch(1)
     True
@@ -53,9 +53,9 @@ class Status:
 
 
 class Query:
-    """A running query: what ``Topology.start`` returns.
+    """A running query, as ``Topology.start`` returns it.
 
-    In the examples of its methods, ``query`` counts loans per area and hour, over two small files.
+    In the examples of its methods, ``query`` counts loans per area and hour in two small files.
 
     Attributes:
         name: the topology's name.
@@ -83,7 +83,7 @@ class Query:
 
     @property
     def view(self) -> View:
-        """How the query runs, as plain values.
+        """The plan of the query with its current routing, as plain values.
 
         >>> [component.name for component in query.view.components]
         ['by area']
@@ -92,7 +92,7 @@ class Query:
 
     @property
     def routing(self) -> dict[str, tuple[int, ...]]:
-        """Per component, the slot of every shard in the newest epoch.
+        """By component, the slot of every shard in the newest epoch.
 
         >>> len(query.routing["by area"])
         256
@@ -100,11 +100,11 @@ class Query:
         return self._job.actuator.routing
 
     def rescale(self, slots: int, component: str | None = None) -> None:
-        """Use another number of slots from the next epoch on, without a stop.
+        """Change the number of slots from the next epoch on, without stopping the query.
 
         Args:
-            slots: how many, between one and the number of shards.
-            component: only in this one; in every component that has keys by default. ``explain`` names them.
+            slots: new number of slots per component, from 1 to the number of shards.
+            component: the component to rescale, as ``explain`` names it; by default every component with keys.
 
         >>> query.rescale(slots=4)
         """
@@ -114,19 +114,19 @@ class Query:
         """Move shards from the most to the least loaded slots at the next epoch (Elasticutor section 3.1).
 
         Args:
-            component: only in this one; in every component that has keys by default.
-            threshold: the busiest slot may have this many times the mean.
+            component: the component to rebalance, as ``explain`` names it; by default every component with keys.
+            threshold: largest allowed load of a slot, as a multiple of the mean load.
 
         >>> query.rebalance(threshold=1.5)
         """
         self._job.loop.inbox.rebalance(threshold, component)
 
     def reassign(self, component: str, routing: Sequence[int]) -> None:
-        """Give every shard of a component a slot of your own choice from the next epoch on.
+        """Set the slot of every shard of a component from the next epoch on.
 
         Args:
-            component: as ``explain`` names it.
-            routing: the slot of every shard.
+            component: name of the component, as in ``explain``.
+            routing: the slot of every shard, in the order of the shards.
 
         >>> query.reassign("by area", [shard % 3 for shard in range(256)])
         """
@@ -143,7 +143,7 @@ class Query:
 
     @property
     def progress(self) -> list[Progress]:
-        """What the last 1,000 epochs did, oldest first.
+        """The progress of the last 1,000 epochs, oldest first.
 
         >>> query.await_epoch(1)
         True
@@ -154,7 +154,7 @@ class Query:
 
     @property
     def status(self) -> Status:
-        """How the query is doing, in numbers.
+        """The state of the query in numbers.
 
         >>> query.await_epoch(0)
         True
@@ -176,7 +176,7 @@ class Query:
         )
 
     def explain(self, format: ExplainFormat = "text") -> str:
-        """Components, shuffles and how each window is derived.
+        """A description of how the query runs: components, shuffles and how each window is derived.
 
         Args:
             format: ``text``, or ``mermaid`` for a flowchart.
@@ -187,7 +187,9 @@ class Query:
         return self.view.render(format)
 
     def exception(self) -> BaseException | None:
-        """What ended the query, if it failed: an error of Rheostat's that names the operator, or Spark's own.
+        """The error that ended the query; None if it runs or was stopped.
+
+        It is a ``RheostatError`` that names the operator where that is known, and otherwise Spark's own error.
 
         >>> print(query.exception())
         None
@@ -198,25 +200,28 @@ class Query:
         return self._runner.failure or explain_error(error)
 
     def stop(self, timeout: float = 60.0) -> None:
-        """End the query. An epoch under way is given up; it will be repeated when the query is started again.
+        """Stop the query. The current epoch is abandoned, and repeated when the query is started again.
 
         Args:
-            timeout: seconds to wait for the end; a ``TimeoutError`` is raised after that.
+            timeout: seconds to wait for the query to end.
+
+        Raises:
+            TimeoutError: the query did not end within the timeout.
 
         >>> query.stop()
         >>> query.is_active
         False
         """
-        self._runner.give_up()
+        self._runner.expect_stop()
         self._spark_query.stop()
         if not self._ended.wait(timeout):
             raise TimeoutError(f"query {self.name!r} did not stop within {timeout} s")
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the query ends: True if it did, False if the timeout came first. A failed query's error is raised.
+        """Wait until the query ends. True if it ended before the timeout; if it failed, its error is raised.
 
         Args:
-            timeout: seconds to wait; None waits for ever.
+            timeout: seconds to wait; None to wait for ever.
 
         >>> query.await_termination(timeout=0.1)
         False
@@ -229,10 +234,12 @@ class Query:
         return True
 
     def await_epoch(self, epoch: int, timeout: float = 60.0) -> bool:
-        """Wait until an epoch is committed: True if it was, False if the timeout or the query's end came first.
+        """Wait until an epoch is committed. True if it was; False if the timeout or the end of the query came first.
+
+        If the query failed before that epoch, its error is raised.
 
         Args:
-            epoch: its number; epochs are counted from 0 since the checkpoint was made.
+            epoch: number of the epoch, counted from 0 since the checkpoint was created.
             timeout: seconds to wait.
 
         >>> query.await_epoch(1)
@@ -248,9 +255,9 @@ class Query:
         return True
 
     def _watch(self) -> None:
-        """Give the checkpoint up as soon as Spark's query has ended, however it ended."""
+        """Release the checkpoint as soon as Spark's query ends, with or without an error."""
         try:
-            with suppress(Exception):  # kept by Spark, and told by exception()
+            with suppress(Exception):  # exception() returns it
                 self._spark_query.awaitTermination()
         finally:
             self._checkpoint.close()

@@ -1,4 +1,4 @@
-"""How a topology goes on from its checkpoint: the plan, the routing, and what the checkpoint remembers.
+"""Continues a topology from its checkpoint: decides the plan, the routing and the loads of the first epoch.
 
 ``Topology.start`` calls ``resume`` once, before the first epoch.
 """
@@ -19,7 +19,7 @@ from rheostat.state.checkpoint import Checkpoint
 from rheostat.topology.graph import Graph
 
 Routing = dict[str, tuple[int, ...]]
-"""Per component, the slot of every shard."""
+"""By component, the slot of every shard."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +27,10 @@ class Resumption:
     """What a query begins with.
 
     Attributes:
-        plan: the physical plan, which keeps what the checkpoint has.
-        routing: per component, the slot of every shard.
-        loads: per component, what is known of its shards' loads.
-        recorded: what the checkpoint is to remember of every operator with state.
+        plan: the physical plan, which reuses the tables of the checkpoint.
+        routing: by component, the slot of every shard.
+        loads: by component, the loads of its shards in the checkpoint.
+        recorded: by operator with state, the description that manifests store for the next start.
     """
 
     plan: PhysicalPlan
@@ -39,29 +39,36 @@ class Resumption:
     recorded: Mapping[str, Mapping[str, Any]]
 
 
-def resume(graph: Graph, owned: Checkpoint, *, slots: int | None, cores: int, drop: Collection[str]) -> Resumption:
-    """Plan a topology so that it goes on from what a checkpoint holds, and make its state folders.
+def resume(graph: Graph, checkpoint: Checkpoint, *, slots: int | None, cores: int, drop: Collection[str]) -> Resumption:
+    """Plan a topology so that it continues from a checkpoint, and create the folders of its tables.
 
-    1. Check that every operator of the checkpoint is still what it was, and forget those that may be lost.
-    2. Plan with the tables and shards that the checkpoint has.
-    3. Route as in the last epoch, with few moves if another number of slots is wanted.
+    1. Plan the topology with the tables of the checkpoint.
+    2. Check that the operators of the checkpoint still fit their state, and forget the state of dropped ones.
+    3. Route as in the last epoch; if the number of slots differs, move as few shards as possible.
 
     Args:
         graph: the topology.
-        owned: the checkpoint.
-        slots: how many slots a component is to have; None for as many as it had.
-        cores: how many slots a component has that is new, unless ``slots`` says otherwise.
-        drop: operators of the checkpoint whose state may be lost.
+        checkpoint: the checkpoint.
+        slots: number of slots per component; None to keep the number in the checkpoint.
+        cores: number of slots for a new component if ``slots`` is None.
+        drop: operators whose state in the checkpoint may be deleted.
+
+    Raises:
+        CheckpointError: an operator does not fit its state in the checkpoint.
     """
-    kept = {n: e for n, e in owned.manifest.topology.items() if n not in drop}
+    kept = {n: e for n, e in checkpoint.manifest.topology.items() if n not in drop}
     plan = plan_physical(graph, compatibility.pins(kept, graph))
     compatibility.check(kept, graph, plan)
-    owned.forget_tables(except_for=compatibility.kept_tables(kept, graph))
+    checkpoint.forget_tables(except_for=compatibility.kept_tables(kept, graph))
     for table in (*plan.tables, *plan.keyed):
-        owned.table_folder(table).create()
-    loads = {c.name: ShardLoads.of(owned.shards, owned.manifest.loads.get(c.name, ())) for c in plan.components}
-    usual = min(cores, owned.shards)
-    routing = first_routing(plan, owned.shards, slots, usual, kept=owned.manifest.routing, loads=loads)
+        checkpoint.table_folder(table).create()
+    loads = {
+        c.name: ShardLoads.of(checkpoint.shards, checkpoint.manifest.loads.get(c.name, ())) for c in plan.components
+    }
+    default_slots = min(cores, checkpoint.shards)
+    routing = first_routing(
+        plan, checkpoint.shards, slots, default_slots, kept=checkpoint.manifest.routing, loads=loads
+    )
     return Resumption(plan=plan, routing=routing, loads=loads, recorded=compatibility.record(graph, plan, kept))
 
 
@@ -69,7 +76,7 @@ def first_routing(
     plan: PhysicalPlan,
     shards: int,
     slots: int | None,
-    usual: int,
+    default_slots: int,
     *,
     kept: Mapping[str, tuple[int, ...]] | None = None,
     loads: Mapping[str, ShardLoads] | None = None,
@@ -78,20 +85,22 @@ def first_routing(
 
     Args:
         plan: the physical plan.
-        shards: how many shards there are.
-        slots: how many slots a component is to have; None for as many as it had.
-        usual: how many slots a component has that is new, unless ``slots`` says otherwise.
-        kept: the routing of the last epoch, by component.
-        loads: what is known of the shards' loads, by component.
+        shards: number of shards.
+        slots: number of slots per component; None to keep the number in ``kept``.
+        default_slots: number of slots for a component that is not in ``kept``, if ``slots`` is None.
+        kept: by component, the routing of the last epoch; None if there was none.
+        loads: by component, the known loads of its shards.
     """
     routing = {}
     for component in plan.components:
         before = (kept or {}).get(component.name)
-        if not component.attributes or before is None:
-            routing[component.name] = even_routing(shards, (slots or usual) if component.attributes else 1)
+        if not component.attributes:
+            routing[component.name] = even_routing(shards, 1)
+        elif before is None:
+            routing[component.name] = even_routing(shards, default_slots if slots is None else slots)
         elif slots is None or max(before) + 1 == slots:
             routing[component.name] = before
         else:
-            known = (loads or {}).get(component.name, ShardLoads.none(shards))
-            routing[component.name] = rescale(before, known.seconds, slots).routing
+            shard_loads = (loads or {}).get(component.name, ShardLoads.none(shards))
+            routing[component.name] = rescale(before, shard_loads.seconds, slots).routing
     return routing

@@ -21,16 +21,16 @@ RECOMMENDED: dict[str, str] = {
     "spark.executorEnv.OMP_NUM_THREADS": "1",
     "spark.sql.session.timeZone": "UTC",
 }
-"""Settings that a session should have when it is made. ``session`` sets them; give them to a session of your own."""
+"""Spark settings for Rheostat. ``session`` sets them; set them yourself if you build your own session."""
 
 
 def session(app: str = "rheostat", master: str = "local[2]", conf: Mapping[str, str] | None = None) -> SparkSession:
-    """A SparkSession for Rheostat, the running one if there is one.
+    """A SparkSession for Rheostat; the active session if there is one.
 
     Args:
         app: application name.
-        master: Spark master.
-        conf: further settings; they win over the recommended ones.
+        master: Spark master URL.
+        conf: further settings; they override the recommended ones.
 
     >>> spark = rh.session("lending")
     >>> spark.conf.get("spark.sql.session.timeZone")

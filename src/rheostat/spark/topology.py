@@ -1,4 +1,4 @@
-"""The topology that a user writes and starts: planned, joined with its checkpoint, handed to Spark."""
+"""The topology that a user writes. ``start`` plans it, opens its checkpoint and starts a Spark query."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
 
 AVAILABLE_NOW = "available now"
-"""The trigger that takes what is there, in as many epochs as it needs, and ends."""
+"""The trigger that processes all available input, in as many epochs as it takes, and then ends the query."""
 
 _HISTORY = 1000
+"""How many epochs ``Query.progress`` keeps."""
 
 
 class Topology(Graph):
-    """A DAG of named operators. Begin it with ``source``, end its streams with ``sink``, then ``start`` it.
+    """A DAG of named operators. Add sources with ``source``, end streams with ``sink``, then call ``start``.
 
     >>> t = rh.Topology("lending")
     >>> source = t.source(loans, event_time="ts")
@@ -51,10 +52,10 @@ class Topology(Graph):
     """
 
     def __init__(self, name: str) -> None:
-        """An empty topology.
+        """Create an empty topology.
 
         Args:
-            name: what the query is called, too.
+            name: name of the topology, and of its Spark query.
         """
         super().__init__(name, check_map)
 
@@ -71,23 +72,31 @@ class Topology(Graph):
         on_progress: Callable[[Progress], None] | None = None,
         probe: Probe | None = None,
     ) -> Query:
-        """Run the topology until it is stopped.
+        """Start the topology as a Spark query, and return its handle.
 
         Args:
             checkpoint: folder for state and progress: a path or a URI that Arrow and Spark can both open. Starting
-                again with the same folder goes on exactly where the last run committed.
-            slots: tasks per component; by default what the checkpoint has, or as many as Spark has cores. It may differ
-                from run to run, and change in a run: ``query.rescale``.
-            shards: into how many shards keys are hashed; fixed when the checkpoint is made.
-            trigger: how often an epoch begins, as in ``"1 second"``; ``"0 seconds"`` begins one when the last is done,
-                ``"available now"`` takes what is there in as many epochs as it needs and ends.
-            retain: how many epochs' state to keep, at least 2.
-            drop: operators of the checkpoint that are gone for good and whose state may be lost.
-            policy: who moves shards between slots at epoch boundaries: ``"balance"`` keeps the busiest slot within 1.2
-                times the mean, ``rh.policies.Balance(threshold=1.1, ahead=True)`` with values of your own. By default
-                ``"static"``: only ``query.rescale`` and its like move any.
-            on_progress: called after every epoch.
-            probe: for tests: called with the name of every step of an epoch.
+                again with the same folder continues after the last committed epoch.
+            slots: tasks per component. By default as many as in the checkpoint; in a new checkpoint, as many as Spark
+                has cores. It may differ from run to run, and ``query.rescale`` changes it during a run.
+            shards: number of shards that keys are hashed into; fixed when the checkpoint is created.
+            trigger: how often an epoch begins, as in ``"1 second"``. ``"0 seconds"`` begins each epoch as soon as the
+                previous one ends; ``"available now"`` processes all available input and then ends.
+            retain: number of epochs whose state is kept, at least 2.
+            drop: names of operators whose state in the checkpoint may be deleted, for example because the topology no
+                longer has them.
+            policy: what moves shards between slots at epoch boundaries. ``"balance"`` keeps the busiest slot within 1.2
+                times the mean; ``rh.policies.Balance(threshold=1.1, ahead=True)`` does so with your own values. With
+                ``"static"``, the default, shards move only when you call ``query.rescale``, ``rebalance`` or
+                ``reassign``.
+            on_progress: called with the ``Progress`` of every epoch.
+            probe: for tests: called with the name of each step of an epoch when it is done.
+
+        Raises:
+            TopologyError: the topology is not complete.
+            ConfigurationError: an option has a value that cannot work.
+            CheckpointError: the checkpoint is damaged, has a newer format, or does not fit the topology.
+            CheckpointInUseError: another running query owns the checkpoint.
 
         >>> t = rh.Topology("lending")
         >>> stored = t.source(loans, event_time="ts").sink(rh.sinks.memory())
@@ -96,7 +105,7 @@ class Topology(Graph):
         """
         self.validate()
         check_shards(shards)
-        deciding = policy_for_spark(policy)
+        chosen_policy = policy_for_spark(policy)
         interval = None if trigger == AVAILABLE_NOW else f"{micros(trigger) // 1000} milliseconds"
         cores = self._sources[0].frame.sparkSession.sparkContext.defaultParallelism
         owned = Checkpoint.open(checkpoint, shards, retain)
@@ -114,23 +123,23 @@ class Topology(Graph):
                 recorded=begun.recorded,
                 observer=observer,
                 actuator=actuator,
-                loop=PolicyLoop(deciding, actuator.plan, actuator),
-                on_progress=_noted_in(history, on_progress),
-                probe=probe or _undisturbed,
+                loop=PolicyLoop(chosen_policy, actuator.plan, actuator),
+                on_progress=_recorder(history, on_progress),
+                probe=probe or _no_probe,
             )
             runner = EpochRunner(job)
-            started = self._hand_over(runner, owned, interval)
+            spark_query = self._start_spark(runner, owned, interval)
         except BaseException:
             owned.close()
             raise
-        return Query(started, runner, job, history)
+        return Query(spark_query, runner, job, history)
 
     def explain(self, format: ExplainFormat = "text", slots: int = 2) -> str:
-        """How the topology would run: components, shuffles and how each window is derived.
+        """A description of how the topology would run: components, shuffles and how each window is derived.
 
         Args:
             format: ``text``, or ``mermaid`` for a flowchart.
-            slots: how many slots to assume.
+            slots: number of slots per component to assume.
 
         >>> t = rh.Topology("lending")
         >>> source = t.source(loans, event_time="ts")
@@ -145,7 +154,7 @@ class Topology(Graph):
         """The plan as plain values.
 
         Args:
-            slots: how many slots to assume.
+            slots: number of slots per component to assume.
 
         >>> t = rh.Topology("lending")
         >>> source = t.source(loans, event_time="ts")
@@ -162,28 +171,35 @@ class Topology(Graph):
     def _sources(self) -> list[Source]:
         return [n for n in self.nodes.values() if isinstance(n, Source)]
 
-    def _hand_over(self, runner: EpochRunner, owned: Checkpoint, interval: str | None) -> StreamingQuery:
-        """Let Spark call the runner with every epoch's rows; without an interval, until all that is there is done."""
+    def _start_spark(self, runner: EpochRunner, checkpoint: Checkpoint, interval: str | None) -> StreamingQuery:
+        """Start the Spark query that calls the runner with every micro-batch.
+
+        Args:
+            runner: runs the epochs.
+            checkpoint: the checkpoint, for the logs of the Spark query.
+            interval: time between two epochs, in Spark's words; None to process all available input and end.
+        """
         writer = (
             streaming_input(self._sources)
             .writeStream.foreachBatch(runner)
             .queryName(self.name)
-            .option("checkpointLocation", (owned.folder / "spark").spark_uri)
+            .option("checkpointLocation", (checkpoint.folder / "spark").spark_uri)
         )
-        timed = writer.trigger(availableNow=True) if interval is None else writer.trigger(processingTime=interval)
-        return timed.start()
+        if interval is None:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=interval).start()
 
 
-def _noted_in(history: deque[Progress], on_progress: Callable[[Progress], None] | None) -> Callable[[Progress], None]:
-    """Keeps what an epoch did, and tells the user."""
+def _recorder(history: deque[Progress], on_progress: Callable[[Progress], None] | None) -> Callable[[Progress], None]:
+    """A function that adds the progress of an epoch to the history, and then calls the user's ``on_progress``."""
 
-    def note(progress: Progress) -> None:
+    def record(progress: Progress) -> None:
         history.append(progress)
         if on_progress is not None:
             on_progress(progress)
 
-    return note
+    return record
 
 
-def _undisturbed(step: str) -> None:
-    """The probe of every run that is not a test."""
+def _no_probe(step: str) -> None:
+    """Do nothing: the probe of every run that is not a test."""

@@ -1,15 +1,15 @@
-"""Log-structured state that is exactly once, on any Arrow filesystem.
+"""Log-structured state with exactly-once commits, on any Arrow filesystem.
 
 In reading order:
 
 ``files``         a folder on any Arrow filesystem
 ``segments``      immutable Arrow files with sorted rows and an index
-``cache``         a node's own copies of remote segments
-``window_table``  reading and writing rows of a table
+``cache``         a node's local copies of remote segments
+``window_table``  reads and writes the rows of a table
 ``keyed_table``   the same for keyed state, where the newest row of a key counts
-``compaction``    which segments to fold into one
-``manifest``      what is true after an epoch
-``lock``          one query per checkpoint
-``checkpoint``    the folder with all of it, and the commit of an epoch
+``compaction``    chooses the segments to fold into one
+``manifest``      the state of a query after an epoch; writing it is the commit
+``lock``          allows one query per checkpoint
+``checkpoint``    the folder of a query, and the commit of an epoch
 ``inspection``    a checkpoint as plain values, for ``rheostat inspect``
 """

@@ -1,8 +1,7 @@
-"""A node's own copies of remote files, shared by every process of the node.
+"""A node's local copies of remote files, shared by all processes on the node.
 
-A file never changes once it has been written, so a copy stays valid for ever. A copy appears by rename, so that another
-process sees all of it or nothing. Any process may delete a copy to free space; a process that has it mapped keeps its
-pages.
+A file never changes after it is written, so a copy is valid for ever. A copy is renamed into place, so other processes
+see all of it or nothing. Any process may delete a copy to free space; processes that have it mapped keep its pages.
 """
 
 from __future__ import annotations
@@ -18,20 +17,21 @@ from pathlib import Path
 from rheostat.state.files import Folder
 
 CACHE_BYTES = 8 * 1024**3
-"""When the copies have more bytes than this, those that were not used for longest are deleted."""
+"""Limit on the size of all copies, in bytes. Above it, the least recently used copies are deleted."""
 
 _fetched: list[tuple[str, int]] = []
+"""Files copied since the last call of ``drain_fetches``, with their sizes in bytes."""
 
 
 def drain_fetches() -> list[tuple[str, int]]:
-    """The files that this process has copied since the last call, with their bytes."""
+    """The files that this process has copied since the last call, with their sizes in bytes."""
     drained = list(_fetched)
     _fetched.clear()
     return drained
 
 
 def local_copy(folder: Folder, file: str) -> Path:
-    """A path where the file can be memory-mapped on this node; the file is copied if need be."""
+    """A local path of the file, for memory-mapping. A remote file is copied first if there is no copy yet."""
     if folder.is_local:
         return Path(folder.path(file))
     home = cache_home() / hashlib.sha256(folder.uri.encode()).hexdigest()[:16]
@@ -50,12 +50,13 @@ def local_copy(folder: Folder, file: str) -> Path:
 
 
 def cache_home() -> Path:
-    """The folder with this node's copies; the environment variable RHEOSTAT_CACHE moves it, say to a faster disk."""
-    given = os.environ.get("RHEOSTAT_CACHE")
-    return Path(given) if given else Path(tempfile.gettempdir()) / f"rheostat-cache-{getpass.getuser()}"
+    """The folder of this node's copies; set the environment variable RHEOSTAT_CACHE to use another one."""
+    configured = os.environ.get("RHEOSTAT_CACHE")
+    return Path(configured) if configured else Path(tempfile.gettempdir()) / f"rheostat-cache-{getpass.getuser()}"
 
 
 def _make_room(keep: Path) -> None:
+    """Delete the least recently used copies while all copies but ``keep`` exceed ``CACHE_BYTES``."""
     copies = []
     for path in cache_home().glob("*/*"):
         with contextlib.suppress(FileNotFoundError):  # another process has just deleted it

@@ -1,12 +1,12 @@
 """A checkpoint: the folder with everything a query needs to continue after a stop or a crash.
 
-rheostat.json     format and shard count; fixed when the checkpoint is made
-owner.json        which process runs the query
-epochs/N.json     manifests, the newest ones
-state/TABLE/      segments
-results/          results of the current epoch, until sinks have them
+rheostat.json     format and number of shards, fixed when the checkpoint is created
+owner.json        the process that runs the query
+epochs/N.json     the manifests of the newest epochs
+state/TABLE/      the segments of a table
+results/          results of the current epoch, until they are written to sinks
 aside/SOURCE/     rows kept aside, by epoch
-spark/            Spark's own offsets and commits
+spark/            Spark's own offset and commit logs
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from itertools import pairwise
 from rheostat.errors import CheckpointError
 from rheostat.state.files import Folder
 from rheostat.state.lock import CheckpointLock
-from rheostat.state.manifest import FORMAT, Manifest, decode, encode, file_name
+from rheostat.state.manifest import FORMAT, RESTORE, Manifest, check_format, decode, encode, file_name
 
 IDENTITY = "rheostat.json"
 """The file that makes a folder a checkpoint."""
 
 
 class Checkpoint:
-    """A checkpoint that this process owns. Get it with ``Checkpoint.open``; give it up with ``close``.
+    """A checkpoint that this process owns, from ``Checkpoint.open`` until ``close``.
 
     Attributes:
-        folder: where it is.
-        shards: number of shards, fixed for the checkpoint's life.
-        manifest: the newest manifest; an empty one, of epoch -1, in a new checkpoint.
+        folder: the folder of the checkpoint.
+        shards: number of shards, fixed when the checkpoint is created.
+        manifest: the newest manifest; in a new checkpoint an empty one, for epoch -1.
     """
 
     def __init__(self, folder: Folder, lock: CheckpointLock, shards: int, retain: int) -> None:
@@ -49,11 +49,11 @@ class Checkpoint:
 
         Args:
             uri: path or URI of its folder.
-            shards: number of shards for a new checkpoint; an existing one keeps its own.
-            retain: how many epochs' manifests and segments to keep, at least 2.
+            shards: number of shards for a new checkpoint; an existing one keeps its number.
+            retain: number of epochs whose manifests and segments are kept; less than 2 counts as 2.
 
         Raises:
-            CheckpointInUseError: a running query owns it.
+            CheckpointInUseError: another running query owns it.
             CheckpointError: it is damaged or has a newer format.
         """
         folder = Folder.at(uri)
@@ -68,25 +68,33 @@ class Checkpoint:
             raise
 
     def commit(self, manifest: Manifest) -> None:
-        """Commit an epoch. Before step 2 nothing of the epoch counts; after it everything does.
+        """Commit an epoch, in this order. Before step 2 nothing of the epoch counts; after it everything does.
 
         1. Make sure that this process still owns the checkpoint.
         2. Write the manifest, completely or not at all.
-        3. Delete what no retained manifest mentions any more.
+        3. Delete manifests that are no longer retained, and the segments that only they list.
+
+        Args:
+            manifest: the manifest of the epoch, which must follow the newest one.
+
+        Raises:
+            CheckpointInUseError: another query has taken the checkpoint over.
         """
         if manifest.epoch != self.manifest.epoch + 1:
-            raise CheckpointError(f"epoch {manifest.epoch} cannot follow epoch {self.manifest.epoch}")
+            raise CheckpointError(
+                f"epoch {manifest.epoch} cannot follow epoch {self.manifest.epoch} in {self.folder.uri}"
+            )
         self._lock.renew()
         (self.folder / "epochs").write(file_name(manifest.epoch), encode(manifest))
         self._retained.append(manifest)
         self.manifest = manifest
-        self._forget()
+        self._delete_old()
 
     def forget_tables(self, except_for: Collection[str]) -> None:
-        """Continue without the state of all other tables. It is lost with the next commit, not before.
+        """Continue without the state of some tables. It is deleted after the next commits, not at once.
 
         Args:
-            except_for: the tables to keep.
+            except_for: names of the tables whose state is kept.
         """
         kept = {name: segments for name, segments in self.manifest.tables.items() if name in except_for}
         self.manifest = replace(self.manifest, tables=kept)
@@ -96,10 +104,11 @@ class Checkpoint:
         self._lock.release()
 
     def table_folder(self, table: str) -> Folder:
-        """Where a table's segments are."""
+        """The folder of a table's segments."""
         return self.folder / "state" / table
 
     def _read_manifests(self) -> list[Manifest]:
+        """The retained manifests, oldest first; older ones are deleted."""
         folder = self.folder / "epochs"
         names = [n for n in folder.names() if n.endswith(".json")]
         oldest = file_name(int(names[-1].removesuffix(".json")) - self._retain + 1) if names else ""
@@ -109,25 +118,23 @@ class Checkpoint:
         manifests = [decode(folder.read(n), f"{folder.uri}/{n}") for n in names]
         for earlier, later in pairwise(manifests):
             if later.epoch != earlier.epoch + 1:
-                raise CheckpointError(
-                    f"manifest {folder.uri}/{file_name(earlier.epoch + 1)} is missing; "
-                    "restore it from a copy of the checkpoint"
-                )
+                raise CheckpointError(f"manifest {folder.uri}/{file_name(earlier.epoch + 1)} is missing; {RESTORE}")
         return manifests
 
-    def _forget(self) -> None:
-        forgotten = self._retained[: -self._retain]
-        if not forgotten:
+    def _delete_old(self) -> None:
+        """Delete manifests that are no longer retained, and the segments that only they list."""
+        old = self._retained[: -self._retain]
+        if not old:
             return
         self._retained = self._retained[-self._retain :]
         kept = _files(self._retained)
-        for table, file in _files(forgotten) - kept:
+        for table, file in _files(old) - kept:
             self.table_folder(table).delete(file)
-        for manifest in forgotten:
+        for manifest in old:
             (self.folder / "epochs").delete(file_name(manifest.epoch))
 
     def _delete_orphans(self) -> None:
-        """Remove what a killed epoch left behind: segments that no manifest mentions, and staged results."""
+        """Delete what a killed epoch left behind: segments that no manifest lists, and staged results."""
         kept = _files(self._retained)
         for table in (self.folder / "state").folders():
             for file in self.table_folder(table).names():
@@ -138,25 +145,34 @@ class Checkpoint:
 
 
 def _files(manifests: Iterable[Manifest]) -> set[tuple[str, str]]:
+    """The table and file name of every segment in the manifests."""
     return {(t, s.file) for m in manifests for t, segments in m.tables.items() for s in segments}
 
 
-def _identify(folder: Folder, shards: int) -> int:
-    """The number of shards of the checkpoint, which is fixed when it is created."""
-    if not folder.exists(IDENTITY):
-        if (folder / "epochs").names():
-            raise CheckpointError(f"{folder.uri}/{IDENTITY} is missing; restore it from a copy of the checkpoint")
-        folder.write(IDENTITY, json.dumps({"format": FORMAT, "shards": shards}).encode())
-        return shards
+def read_identity(folder: Folder) -> tuple[int, int]:
+    """The format and the number of shards of a checkpoint.
+
+    Args:
+        folder: the folder of the checkpoint.
+
+    Raises:
+        CheckpointError: the file with the identity is missing or damaged, or has a newer format.
+    """
     file = f"{folder.uri}/{IDENTITY}"
     try:
         identity = json.loads(folder.read(IDENTITY))
-        version, kept = int(identity["format"]), int(identity["shards"])
+        version, shards = int(identity["format"]), int(identity["shards"])
     except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{file} is damaged ({error}); restore it from a copy of the checkpoint") from error
-    if version > FORMAT:
-        raise CheckpointError(
-            f"{file} has format {version}, and this version of Rheostat reads up to {FORMAT}: "
-            "use the version that wrote the checkpoint, or a newer one"
-        )
-    return kept
+        raise CheckpointError(f"{file} is damaged ({error}); {RESTORE}") from error
+    check_format(version, file)
+    return version, shards
+
+
+def _identify(folder: Folder, shards: int) -> int:
+    """The number of shards of the checkpoint. A new checkpoint gets ``shards``."""
+    if not folder.exists(IDENTITY):
+        if (folder / "epochs").names():
+            raise CheckpointError(f"{folder.uri}/{IDENTITY} is missing; {RESTORE}")
+        folder.write(IDENTITY, json.dumps({"format": FORMAT, "shards": shards}).encode())
+        return shards
+    return read_identity(folder)[1]

@@ -1,12 +1,12 @@
-"""Which segments to fold into one: a pure choice, so that reads stay few and every row is rewritten rarely.
+"""Chooses the segments to fold into one, so that tables have few segments and rows are seldom rewritten.
 
-Segments are ranked by size. When the segments of one rank come from ``FAN_IN`` epochs, they are read once more and
-written as part of the current epoch; the result usually ranks one higher. So a large segment is never rewritten
-because of a few small ones, and a row is rewritten about once per rank that its segment climbs. Segments of a few
-hundred rows are rewritten more often, at a negligible cost. Rows that no window needs any more are dropped on the way.
+Segments are ranked by size. When the segments of one rank come from ``FAN_IN`` epochs, their rows are written again in
+the segment of the current epoch, which usually ranks one higher. So a large segment is never rewritten because of a few
+small ones, and a row is rewritten about once per rank. Segments of a few hundred rows are rewritten more often, at a
+negligible cost. Rows that no window needs any more are left out.
 
-Partials may be merged in any order. Keyed state may not: the newest row of a key is the one that counts, and a row is
-newer if its segment is. So only a run of the newest segments of a keyed table is folded.
+Partials may be merged in any order. Rows of keyed state may not, because only the newest row of a key counts and the
+order of segments tells which one that is. So only the newest segments of a keyed table are folded, without gaps.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from collections.abc import Sequence
 from rheostat.state.segments import Segment
 
 FAN_IN = 8
-"""How many epochs must have left segments of one rank before these are folded."""
+"""Segments of one rank are folded when they come from this many epochs; also the ratio of sizes between ranks."""
 
 SMALLEST = 512
-"""Rows up to which segments count as equally small."""
+"""The number of rows up to which a segment has rank 0."""
 
 
 def rank(rows: int) -> int:
-    """The size class of a segment.
+    """The rank of a segment by its number of rows.
 
     >>> rank(10), rank(512), rank(513), rank(1_000_000)
     (0, 0, 1, 4)
@@ -36,11 +36,11 @@ def rank(rows: int) -> int:
 
 
 def choose(segments: Sequence[Segment]) -> tuple[Segment, ...]:
-    """The segments of a window table to fold this epoch; none if there is no need.
+    """The segments of a window table to fold in this epoch; empty if there is no need.
 
     >>> size = dict(bytes=100, spans={0: (0, 0)}, shards=(0, 255))
-    >>> made = [Segment(file=str(e), epoch=e, rows=10, **size) for e in range(8)]
-    >>> len(choose(made)), len(choose(made[:7]))
+    >>> segments = [Segment(file=str(e), epoch=e, rows=10, **size) for e in range(8)]
+    >>> len(choose(segments)), len(choose(segments[:7]))
     (8, 0)
     """
     by_rank: dict[int, list[Segment]] = defaultdict(list)
@@ -53,24 +53,27 @@ def choose(segments: Sequence[Segment]) -> tuple[Segment, ...]:
 
 
 def choose_newest(segments: Sequence[Segment]) -> tuple[Segment, ...]:
-    """The newest segments of a keyed table to fold this epoch, in order; none if there is no need.
+    """The newest segments of a keyed table to fold in this epoch, in order; empty if there is no need.
+
+    The choice is by epoch, from the highest rank down: the epochs after the last one of a higher rank are folded if
+    ``FAN_IN`` of them have this rank, or if too many smaller ones come before the last one of this rank.
 
     >>> size = dict(bytes=100, spans={0: (0, 0)}, shards=(0, 255))
-    >>> made = [Segment(file=str(e), epoch=e, rows=rows, **size) for e, rows in enumerate([9_999] + [10] * 8)]
-    >>> [s.epoch for s in choose_newest(made)]
+    >>> segments = [Segment(file=str(e), epoch=e, rows=rows, **size) for e, rows in enumerate([9_999] + [10] * 8)]
+    >>> [s.epoch for s in choose_newest(segments)]
     [1, 2, 3, 4, 5, 6, 7, 8]
     """
     rows: dict[int, int] = defaultdict(int)
     for segment in segments:
         rows[segment.epoch] += segment.rows
-    ranks = {epoch: rank(total) for epoch, total in rows.items()}
-    epochs = sorted(ranks)
-    for highest in sorted(set(ranks.values()), reverse=True):
-        larger = [e for e in epochs if ranks[e] > highest]
-        run = [e for e in epochs if not larger or e > larger[-1]]
-        tops = [e for e in run if ranks[e] == highest]
-        # Small epochs before a large one wait for the next large ones, but not without limit.
-        waiting = sum(e < tops[-1] for e in run) if tops else 0
-        if len(tops) >= FAN_IN or waiting >= 2 * FAN_IN:
-            return tuple(s for s in segments if s.epoch in set(run))
+    rank_of = {epoch: rank(total) for epoch, total in rows.items()}
+    epochs = sorted(rank_of)
+    for highest in sorted(set(rank_of.values()), reverse=True):
+        larger = [e for e in epochs if rank_of[e] > highest]
+        newest = [e for e in epochs if not larger or e > larger[-1]]
+        largest = [e for e in newest if rank_of[e] == highest]
+        # Smaller epochs before a large one wait until there are enough large ones, up to a limit.
+        waiting = sum(e < largest[-1] for e in newest) if largest else 0
+        if len(largest) >= FAN_IN or waiting >= 2 * FAN_IN:
+            return tuple(s for s in segments if s.epoch in set(newest))
     return ()

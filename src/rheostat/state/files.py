@@ -1,4 +1,4 @@
-"""A folder on any Arrow filesystem, with the few operations that state needs."""
+"""A folder on any Arrow filesystem, with the operations that state needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rheostat.errors import CheckpointError
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder by its URI. It is a plain value that can be sent to tasks, which open the filesystem themselves.
+    """A folder, given by its URI. It is a plain value that can be sent to tasks, which open the filesystem themselves.
 
     Attributes:
         uri: a local path, or a URI with a scheme.
@@ -30,7 +30,7 @@ class Folder:
 
     @classmethod
     def at(cls, uri: str | os.PathLike[str]) -> Folder:
-        """The folder at a path or URI; relative paths are taken from where the driver runs."""
+        """The folder at a path or URI; relative paths start at the current directory of the driver."""
         text = os.fspath(uri).rstrip("/") or "/"
         if text.startswith("file:"):
             text = "/" + text.removeprefix("file:").lstrip("/")
@@ -43,14 +43,14 @@ class Folder:
 
     @property
     def spark_uri(self) -> str:
-        """The folder as Spark needs it: with a scheme, so that Spark's default filesystem does not matter."""
+        """The URI for Spark: always with a scheme, so that Spark's default filesystem does not matter."""
         return f"file://{self.uri}" if self.is_local else self.uri
 
     def __truediv__(self, name: str) -> Folder:
         return Folder(f"{self.uri}/{name}")
 
     def path(self, name: str) -> str:
-        """The path of a file as the filesystem needs it."""
+        """The path of a file on the Arrow filesystem."""
         return f"{_open(self.uri)[1]}/{name}"
 
     @property
@@ -75,8 +75,8 @@ class Folder:
             raise CheckpointError(f"file {self.uri}/{name} is missing; restore it from a copy of the folder") from None
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file so that it exists completely or not at all."""
-        if not self.is_local:  # object stores publish an object when its upload ends
+        """Write a file atomically: it exists completely or not at all."""
+        if not self.is_local:  # an object store shows an object only when its upload is complete
             with self.filesystem.open_output_stream(self.path(name)) as stream:
                 stream.write(data)
             return
@@ -91,7 +91,7 @@ class Folder:
         """Names of the files and folders in the folder, sorted; empty if the folder does not exist.
 
         Args:
-            hidden: include names that begin with a dot.
+            hidden: True to include names that begin with a dot.
         """
         selector = pafs.FileSelector(_open(self.uri)[1], allow_not_found=True)
         infos = self.filesystem.get_file_info(selector)
@@ -120,7 +120,7 @@ class Folder:
             self.filesystem.delete_dir(self.path(name))
 
     def move(self, name: str, target: Folder, new_name: str) -> None:
-        """Move a file or folder; this is one atomic step on local filesystems and HDFS."""
+        """Move a file or folder; atomic on local filesystems and HDFS."""
         self.filesystem.move(self.path(name), target.path(new_name))
 
 
@@ -132,5 +132,5 @@ def _open(uri: str) -> tuple[pafs.FileSystem, str]:
     try:
         filesystem, path = pafs.FileSystem.from_uri(uri.replace("s3a://", "s3://", 1))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        raise CheckpointError(f"cannot open {uri}: {error}") from error
+        raise CheckpointError(f"cannot open {uri}: {error}; pass a path, or a URI that Arrow supports") from error
     return filesystem, path.rstrip("/")

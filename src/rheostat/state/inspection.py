@@ -1,8 +1,7 @@
-"""A checkpoint as plain values, read without owning it: epochs, routing, loads, sizes, segments, changes of routing."""
+"""The contents of a checkpoint as plain values, for ``rheostat inspect``. The checkpoint is read without owning it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.elastic.routing.table import shards_of
 from rheostat.errors import CheckpointError
 from rheostat.state import compaction
-from rheostat.state.checkpoint import IDENTITY
+from rheostat.state.checkpoint import IDENTITY, read_identity
 from rheostat.state.files import Folder
 from rheostat.state.manifest import Manifest, decode
 from rheostat.state.segments import Segment, open_segment
@@ -21,23 +20,25 @@ from rheostat.windows.window_layout import HASH
 
 
 def inspect(uri: str) -> dict[str, Any]:
-    """The contents of a checkpoint as plain values. A running query is not disturbed.
+    """The contents of a checkpoint as plain values. A query that runs on it is not disturbed.
 
     Args:
-        uri: path or URI of the folder that ``start`` was given.
+        uri: path or URI of the checkpoint: the folder passed to ``start``.
+
+    Raises:
+        CheckpointError: the folder is not a checkpoint, is damaged, or has a newer format.
     """
     folder = Folder.at(uri)
     if not folder.exists(IDENTITY):
         raise CheckpointError(
-            f"{folder.uri} is not a checkpoint: it has no {IDENTITY}; give the folder that start() was given"
+            f"{folder.uri} is not a checkpoint: it has no {IDENTITY}; pass the folder that was passed to start()"
         )
-    identity = json.loads(folder.read(IDENTITY))
+    version, shards = read_identity(folder)
     manifests = _manifests(folder)
     newest = manifests[-1] if manifests else Manifest()
-    shards = int(identity["shards"])
     return {
         "checkpoint": folder.uri,
-        "format": identity["format"],
+        "format": version,
         "shards": shards,
         "epoch": newest.epoch,
         "totals": dict(newest.totals),
@@ -51,39 +52,46 @@ def inspect(uri: str) -> dict[str, Any]:
 
 
 def _manifests(folder: Folder) -> list[Manifest]:
-    home = folder / "epochs"
-    found = []
-    for name in home.names():
+    """All manifests, oldest first, without those that a running query deletes meanwhile."""
+    epochs = folder / "epochs"
+    manifests = []
+    for name in epochs.names():
         if name.endswith(".json"):
             try:
-                found.append(decode(home.read(name), f"{home.uri}/{name}"))
+                manifests.append(decode(epochs.read(name), f"{epochs.uri}/{name}"))
             except CheckpointError:
-                if home.exists(name):
+                if epochs.exists(name):
                     raise
-                # else a running query has just deleted it
-    return found
+    return manifests
 
 
 def _epoch(manifest: Manifest, before: Manifest | None) -> dict[str, Any]:
+    """One epoch in numbers.
+
+    Args:
+        manifest: the manifest of the epoch.
+        before: the manifest of the epoch before; None if it is not retained.
+    """
     written = [s for segments in manifest.tables.values() for s in segments if s.epoch == manifest.epoch]
-    known = {s.file for segments in (before.tables.values() if before else ()) for s in segments}
-    kept = {s.file for segments in manifest.tables.values() for s in segments}
+    files_before = {s.file for segments in (before.tables.values() if before else ()) for s in segments}
+    files = {s.file for segments in manifest.tables.values() for s in segments}
     rows = manifest.totals.get("rows", 0)
     return {
         "epoch": manifest.epoch,
-        # The rows of the oldest manifest's own epoch are not known, because the totals before it are not.
+        # Totals are cumulative: the rows of the oldest retained epoch are unknown, unless it is epoch 0.
         "rows": rows - before.totals.get("rows", 0) if before else rows if manifest.epoch == 0 else None,
         "state_rows": manifest.state_rows,
         "state_bytes": manifest.state_bytes,
-        "segments": len(kept),
+        "segments": len(files),
         "written": len(written),
         "written_bytes": sum(s.bytes for s in written),
-        "folded": len(known - kept),
+        "folded": len(files_before - files),
         "slots": {name: max(routing) + 1 for name, routing in manifest.routing.items()},
     }
 
 
 def _component(manifest: Manifest, name: str, routing: Sequence[int]) -> dict[str, Any]:
+    """The routing and the load of a component."""
     slots = max(routing) + 1
     loads = ShardLoads.of(len(routing), manifest.loads.get(name, ())).seconds
     by_slot = slot_loads(routing, loads, slots)
@@ -99,6 +107,7 @@ def _component(manifest: Manifest, name: str, routing: Sequence[int]) -> dict[st
 
 
 def _table(folder: Folder, name: str, segments: Sequence[Segment], shards: int) -> dict[str, Any]:
+    """The segments of a table, and how its bytes are spread over shards."""
     sizes = np.zeros(shards)
     for segment in segments:
         held = shards_of(open_segment(folder / "state" / name, segment).table.column(HASH).to_numpy(), shards)

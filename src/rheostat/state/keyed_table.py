@@ -1,4 +1,4 @@
-"""Keyed state in segments, where the newest row of a key counts: look up keys, find timers, fold and write."""
+"""Keyed state in segments, where the newest row of a key counts: looks up keys, finds timers, folds and writes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from rheostat.windows.window_layout import GRANULE, HASH, START
 
 @dataclass(frozen=True)
 class KeyedReader:
-    """The keys that one slot owns, at one epoch.
+    """Reads the state of the keys that one slot owns, in one epoch.
 
     Attributes:
-        folder: where the segments are.
+        folder: the table's folder.
         layout: the columns of the rows.
         segments: the live segments, oldest first.
         owned: for every shard, True if it belongs to the slot.
-        now: the time that time to live is measured by, in microseconds; None if nothing expires.
-        ttl: how long after its last change a key's row counts, in microseconds; None for ever.
+        now: the time by which state expires, in microseconds; None if nothing expires.
+        ttl: time to live of a key after its last change, in microseconds; None if it does not expire.
     """
 
     folder: Folder
@@ -40,11 +40,11 @@ class KeyedReader:
     def lookup(self, hashes: Ints) -> pl.DataFrame:
         """The state of the keys with these routing hashes.
 
-        It takes time in proportion to the number of hashes, not to the size of the state.
+        The time it takes is proportional to the number of hashes, not to the size of the state.
         """
         wanted = np.unique(hashes.view(np.uint64)).view(np.int64)
-        found = self._reader.rows_of(STATE, 0, wanted)
-        return self._newest(found).filter(~self._gone())
+        frames = self._reader.rows_of(STATE, 0, wanted)
+        return newest(self.layout, frames).filter(~self._gone())
 
     def due(self, after: int | None, until: int) -> pl.DataFrame:
         """The state of the slot's keys that may have a timer in ``(after, until]``."""
@@ -54,15 +54,15 @@ class KeyedReader:
         return self.lookup(np.concatenate(hashes) if hashes else np.empty(0, np.int64))
 
     def fold(self, after: int | None, *, complete: bool) -> list[pl.DataFrame]:
-        """All rows of the slot that still count, with granule and start, oldest first.
+        """All rows of the slot that still count, with granule and start: state first, then timers.
 
         Args:
-            after: the watermark up to which timers have been called.
-            complete: True if the reader has all live segments. Only then may the row of a removed key be dropped;
-                otherwise it still hides older rows.
+            after: the watermark up to which timers have been called; None before the first.
+            complete: True if the reader has all live segments of the table. Only then may the row of a removed key be
+                dropped; otherwise it must stay to hide older rows of the key.
         """
         reader = self._reader
-        rows = self._newest(reader.rows(STATE, 0))
+        rows = newest(self.layout, reader.rows(STATE, 0))
         rows = rows.filter(~self._gone()) if complete else rows.with_columns(self._gone().alias(DEAD))
         alive = [to_granule(rows, STATE, 0)]
         for start in self._wakes(reader, after):
@@ -70,25 +70,22 @@ class KeyedReader:
         return alive
 
     def _wakes(self, reader: TableReader, after: int | None) -> list[int]:
-        """Times later than ``after`` at which keys have timers."""
+        """The times later than ``after`` for which the index of timers has keys."""
         return [s for g, s in reader.keys() if g == WAKE and (after is None or s > after)]  # noqa: SIM118
 
     @property
     def _reader(self) -> TableReader:
         return TableReader(self.folder, self.layout, self.segments, self.owned)
 
-    def _newest(self, oldest_first: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        return newest(self.layout, oldest_first)
-
     def _gone(self) -> pl.Expr:
-        """True for a row whose key was removed or has expired."""
+        """An expression that is true for the row of a key that was removed or has expired."""
         if self.ttl is None or self.now is None:
             return pl.col(DEAD)
         return pl.col(DEAD) | (pl.col(TOUCHED) + self.ttl <= self.now).fill_null(False)
 
 
 def newest(layout: KeyedLayout, oldest_first: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """One row per key: its last one.
+    """One row per key: its newest one.
 
     Args:
         layout: the columns of the rows.
@@ -102,7 +99,7 @@ def newest(layout: KeyedLayout, oldest_first: Sequence[pl.DataFrame]) -> pl.Data
 
 
 def to_granule(frame: pl.DataFrame, granule: int, start: int) -> pl.DataFrame:
-    """The rows with the columns for the granule instance they belong to."""
+    """The rows with the two columns of the granule instance they belong to."""
     where = pl.lit(granule, dtype=pl.Int16).alias(GRANULE), pl.lit(start, dtype=pl.Int64).alias(START)
     return frame.with_columns(*where)
 
@@ -121,15 +118,16 @@ def write_keys(
 ) -> Segment | None:
     """Write changed keys, new timers and folded rows as one segment; None if there is nothing to write.
 
-    A timer in the past is noted right after the watermark, so that it is found when the watermark next moves.
+    A timer in the past is written with the time just after the watermark, so that it is due when the watermark next
+    advances.
 
     Args:
         folder: the table's folder.
         layout: the columns of the rows.
         state: the rows of the keys that changed.
         wakes: keys with new timers: hash, key columns and ``start``; None if there are none.
-        folded: rows of older segments that this one replaces, oldest first, as ``KeyedReader.fold`` gives them.
-        watermark: the watermark up to which timers have been called.
+        folded: rows of older segments that this one replaces, oldest first, as ``KeyedReader.fold`` returns them.
+        watermark: the watermark up to which timers have been called; None before the first.
         epoch: the epoch that writes them.
         slot: the slot that writes them.
         shards: the number of shards.

@@ -1,8 +1,8 @@
-"""One query per checkpoint: a lock that does not outlive its process.
+"""A lock that allows one query per checkpoint, and that does not outlive its process.
 
-On a local filesystem the operating system holds the lock and releases it when the process ends, however it ends. On
-other filesystems a small file names the owner and the time at which it last renewed the lease. A thread renews it every
-few seconds; an owner that has not renewed it for ``LEASE_SECONDS`` has lost the checkpoint for good.
+On a local filesystem, the operating system holds the lock and releases it when the process ends, even by a crash. On
+other filesystems, a small file names the owner and the time at which it last renewed its lease. A thread renews the
+lease every few seconds. If it has not done so for ``LEASE_SECONDS``, another query may take the checkpoint over.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rheostat.errors import CheckpointInUseError
 from rheostat.state.files import Folder
 
 LEASE_SECONDS = 60.0
-"""How long a lease lasts after it was last renewed."""
+"""How long a lease is valid after it was renewed."""
 
 _FILE = "owner.json"
 
@@ -33,8 +33,8 @@ class Owner:
 
     Attributes:
         host: name of its machine.
-        pid: its process.
-        token: a text that no other owner has.
+        pid: id of its process.
+        token: a unique text.
         time: when it last renewed its lease, in seconds since 1970.
     """
 
@@ -45,7 +45,7 @@ class Owner:
 
     @classmethod
     def parse(cls, text: str | bytes) -> Owner | None:
-        """The owner that a file names; None if the file is empty or damaged."""
+        """The owner in the text of a file; None if the file is empty or damaged."""
         try:
             value = json.loads(text)
             return cls(
@@ -55,8 +55,8 @@ class Owner:
             return None
 
     @property
-    def silent(self) -> bool:
-        """True if the owner has not renewed its lease in time."""
+    def expired(self) -> bool:
+        """True if the owner has not renewed its lease for ``LEASE_SECONDS``."""
         return time.time() - self.time > LEASE_SECONDS
 
 
@@ -76,7 +76,7 @@ class CheckpointLock:
             self._file = self._lock_file()
         else:
             owner = self._owner()
-            if owner is not None and not owner.silent:
+            if owner is not None and not owner.expired:
                 raise self._in_use(owner)
             self._write()
             threading.Thread(target=self._keep_alive, name="rheostat-lease", daemon=True).start()
@@ -85,7 +85,7 @@ class CheckpointLock:
         """Renew the lease.
 
         Raises:
-            CheckpointInUseError: another query has taken the checkpoint over, even if it has ended since.
+            CheckpointInUseError: another query has taken the checkpoint over, even if that query has ended since.
         """
         if self._file is not None:
             return
@@ -105,11 +105,11 @@ class CheckpointLock:
 
     def _keep_alive(self) -> None:
         while not self._released.wait(LEASE_SECONDS / 6):
-            with contextlib.suppress(OSError):  # a temporary fault; the lease outlasts several of them
+            with contextlib.suppress(OSError):  # a temporary fault; the lease outlasts several failed renewals
                 try:
                     self.renew()
                 except CheckpointInUseError:
-                    return  # the next commit finds out, and fails
+                    return  # the next commit raises the error
 
     def _lock_file(self) -> IO[str]:
         file = open(self._folder.path(_FILE), "a+")  # noqa: SIM115, PTH123 - open for as long as the lock is held
@@ -139,5 +139,5 @@ class CheckpointLock:
         who = f"process {owner.pid} on {owner.host}" if owner is not None else "an unknown process"
         return CheckpointInUseError(
             f"checkpoint {self._folder.uri} belongs to a running query ({who}): "
-            "stop that query, or give this one a checkpoint of its own"
+            "stop that query, or start this one with another checkpoint"
         )

@@ -1,4 +1,4 @@
-"""Manifests: what is true after an epoch. Writing one is the only commit there is."""
+"""Manifests: the state of a query after an epoch. Writing the manifest is the commit of the epoch."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from rheostat.errors import CheckpointError
 from rheostat.state.segments import Segment
 
 FORMAT = 1
-"""Version of everything in a checkpoint. Higher numbers are refused, lower ones read."""
+"""Version of the format of checkpoints. Older versions can be read, newer ones are refused."""
+
+RESTORE = "restore it from a copy of the checkpoint"
+"""What to do about a file that is missing or damaged."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceState:
-    """How far a source has come since the checkpoint was made.
+    """The state of a source: its newest event time, and its counts since the checkpoint was created.
 
     Attributes:
         max_time: newest event time in microseconds; None before the first row.
-        rows: rows that came in, including those without event time.
-        late: rows that missed a window.
-        dropped: late rows that missed every window.
+        rows: rows read, including rows without event time.
+        late: rows that missed at least one window.
+        dropped: rows that missed every window.
         nulls: rows without event time.
     """
 
@@ -34,7 +37,11 @@ class SourceState:
     nulls: int = 0
 
     def watermark(self, slack: int) -> int | None:
-        """Newest event time minus the slack; None before the first row."""
+        """The newest event time minus the slack, in microseconds; None before the first row.
+
+        Args:
+            slack: how long to wait for late rows, in microseconds.
+        """
         return None if self.max_time is None else self.max_time - slack
 
 
@@ -43,15 +50,15 @@ class Manifest:
     """The state of a query after an epoch.
 
     Attributes:
-        epoch: the epoch; -1 before the first.
-        topology: per operator with state, what its state was written for.
-        sources: per source, how far it has come.
-        watermarks: per clock, the watermark up to which windows have been closed.
-        routing: per component, the slot of every shard.
-        tables: per state table, its live segments, oldest first.
-        totals: counters since the checkpoint was made.
-        loads: per component, the shards that had work lately and their useful seconds per epoch.
-        changes: the latest changes of routing, oldest first, as plain values.
+        epoch: number of the epoch; -1 before the first.
+        topology: by operator with state, its description when the state was written.
+        sources: by source, its newest event time and counts.
+        watermarks: by clock, the watermark up to which windows have been closed, in microseconds.
+        routing: by component, the slot of every shard.
+        tables: by table, its live segments, oldest first.
+        totals: counters since the checkpoint was created.
+        loads: by component, the shards with recent work and their useful seconds per epoch.
+        changes: the latest changes of routing as plain values, oldest first.
     """
 
     epoch: int = -1
@@ -67,21 +74,26 @@ class Manifest:
 
     @property
     def state_bytes(self) -> int:
-        """Bytes of all live segments."""
+        """Size of all live segments, in bytes."""
         return sum(s.bytes for segments in self.tables.values() for s in segments)
 
     @property
     def state_rows(self) -> int:
-        """Rows of all live segments."""
+        """Number of rows in all live segments."""
         return sum(s.rows for segments in self.tables.values() for s in segments)
 
     def at(self, epoch: int, **changes: Any) -> Manifest:
-        """The manifest of an epoch that changes some fields of this one."""
+        """A copy of this manifest for another epoch.
+
+        Args:
+            epoch: number of the epoch.
+            changes: new values of fields.
+        """
         return replace(self, epoch=epoch, **changes)
 
 
 def encode(manifest: Manifest) -> bytes:
-    """A manifest as bytes: a line with format, checksum and size, then JSON."""
+    """The contents of a manifest file: a line with format, checksum and size, then JSON."""
     body = json.dumps(
         {
             "epoch": manifest.epoch,
@@ -101,11 +113,11 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def decode(data: bytes, file: str) -> Manifest:
-    """The manifest in a file.
+    """The manifest in a file, as ``encode`` wrote it.
 
     Args:
-        data: the bytes of the file.
-        file: its name, for errors.
+        data: the contents of the file.
+        file: name of the file, for errors.
 
     Raises:
         CheckpointError: the file is damaged, is not a manifest, or has a newer format.
@@ -115,11 +127,7 @@ def decode(data: bytes, file: str) -> Manifest:
     if len(words) != 5 or words[:2] != [b"rheostat", b"manifest"] or not (words[2] + words[4]).isdigit():
         raise CheckpointError(f"{file} is not a manifest; {_advice(file)}")
     version, size = int(words[2]), int(words[4])
-    if version > FORMAT:
-        raise CheckpointError(
-            f"{file} has format {version}, and this version of Rheostat reads up to {FORMAT}: "
-            "use the version that wrote the checkpoint, or a newer one"
-        )
+    check_format(version, file)
     if len(body) != size or f"{zlib.crc32(body):08x}".encode() != words[3]:
         raise CheckpointError(f"manifest {file} is damaged or truncated; {_advice(file)}")
     value = json.loads(body)
@@ -136,17 +144,35 @@ def decode(data: bytes, file: str) -> Manifest:
     )
 
 
+def check_format(version: int, file: str) -> None:
+    """Refuse a file whose format is newer than ``FORMAT``.
+
+    Args:
+        version: the format of the file.
+        file: name of the file.
+
+    Raises:
+        CheckpointError: the format is newer.
+    """
+    if version > FORMAT:
+        raise CheckpointError(
+            f"{file} has format {version}, and this version of Rheostat reads up to {FORMAT}: "
+            "use the version that wrote the checkpoint, or a newer one"
+        )
+
+
 def file_name(epoch: int) -> str:
-    """Name of an epoch's manifest; names sort like epochs."""
+    """The name of an epoch's manifest; names sort like epochs."""
     return f"{epoch:012d}.json"
 
 
 def _advice(file: str) -> str:
+    """What to do about a damaged manifest."""
     try:
         epoch = int(file.rsplit("/", 1)[-1].removesuffix(".json"))
     except ValueError:
-        return "restore it from a copy of the checkpoint"
+        return RESTORE
     return (
-        f"restore it from a copy of the checkpoint, or, if it is the newest manifest, delete it together with "
+        f"{RESTORE}, or, if it is the newest manifest, delete it together with "
         f"spark/commits/{epoch}: epoch {epoch} is then repeated from the one before"
     )

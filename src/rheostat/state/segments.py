@@ -1,7 +1,7 @@
-"""Segments: immutable Arrow files that hold partials, sorted, with an index of where each granule's rows are.
+"""Segments: immutable Arrow files with sorted rows and an index of the rows of each granule instance.
 
-Rows are sorted by granule, start and hash. The index lives in the file's schema metadata, so a reader that wants one
-granule maps the file and touches only the pages of that granule.
+Rows are sorted by granule, start and hash. The index is in the metadata of the file's schema, so a reader of one
+granule maps the file into memory and touches only the pages of that granule.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _INDEX = b"rheostat.index"
 _ADVICE = "restore it from a copy of the checkpoint, or start afresh with a new checkpoint"
 
 GranuleKey = tuple[int, int]
-"""A granule's number and the start of an instance of it."""
+"""A granule instance: the number of the granule and the start of the instance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """A segment as a manifest knows it.
+    """The description of a segment in a manifest.
 
     Attributes:
-        file: name in the table's folder.
+        file: name of the file in the table's folder.
         epoch: the epoch that wrote it.
         rows: number of rows.
-        bytes: size of the file.
-        spans: for every granule in it, the first and last start of an instance.
-        shards: first and last shard in it.
+        bytes: size of the file in bytes.
+        spans: by granule, the first and the last start of its instances in the segment.
+        shards: the first and the last shard in the segment.
     """
 
     file: str
@@ -74,15 +74,15 @@ class OpenSegment:
     """A memory-mapped segment.
 
     Attributes:
-        table: its rows.
-        index: for every granule instance, the offset and the number of its rows.
+        table: the rows.
+        index: by granule instance, the offset and the number of its rows.
     """
 
     table: pa.Table
     index: Mapping[GranuleKey, tuple[int, int]]
 
     def slice(self, key: GranuleKey) -> pa.Table:
-        """The rows of one granule instance that the index lists, without copying."""
+        """The rows of one granule instance, without copying; it must be in the index."""
         offset, length = self.index[key]
         return self.table.slice(offset, length)
 
@@ -91,10 +91,10 @@ def write_segment(folder: Folder, file: str, table: pa.Table, index: Iterable[tu
     """Write sorted rows as one record batch, and return the size of the file in bytes.
 
     Args:
-        folder: where to write.
+        folder: the table's folder.
         file: name of the file.
         table: the rows, sorted by granule, start and hash.
-        index: granule, start and number of rows of every instance, in order.
+        index: granule, start and number of rows of every granule instance, in the same order.
     """
     entries = json.dumps(list(index), separators=(",", ":")).encode()
     described = table.combine_chunks().replace_schema_metadata({_INDEX: entries})
@@ -125,7 +125,7 @@ def open_segment(folder: Folder, segment: Segment) -> OpenSegment:
                 )
             return _map(str(path), size, name)
         except FileNotFoundError:
-            # A copy in the node's cache may be deleted by another process that needs room; a second one is fresh.
+            # Another process may have deleted the copy in the node's cache to free space: copy the segment again.
             if last_try or folder.is_local:
                 raise CheckpointError(f"segment {name} is missing; {_ADVICE}") from None
     raise AssertionError("unreachable")

@@ -1,4 +1,4 @@
-"""Tables in segments: reading the rows of granules, and writing rows as a new segment."""
+"""Reads the rows of a table from its segments, by granule, and writes rows as a new segment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rheostat.windows.window_layout import GRANULE, HASH, START
 
 
 class HasColumns(Protocol):
-    """The columns of a table's rows: a ``WindowLayout`` or a ``KeyedLayout``."""
+    """Anything that lists the columns of a table: a ``WindowLayout`` or a ``KeyedLayout``."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -31,23 +31,31 @@ class HasColumns(Protocol):
 
 
 def arrow_schema(layout: HasColumns) -> pa.Schema:
-    """The columns of a table's rows as they are in a segment."""
+    """The Arrow schema of a table's rows in a segment."""
     return pa.schema([pa.field(c.name, arrow_type(c.type)) for c in layout.columns])
 
 
 def to_polars(table: pa.Table) -> pl.DataFrame:
-    """The same rows in Polars; numbers are not copied."""
+    """The same rows as a Polars frame; numbers are not copied."""
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame
 
 
+def fit_to_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with exactly the columns and types of a schema; columns that it does not have are null."""
+    for field in schema:
+        if field.name not in table.schema.names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return table.select(schema.names).cast(schema)
+
+
 @dataclass(frozen=True)
 class TableReader:
-    """The rows of a table that one slot owns, at one epoch.
+    """Reads the rows of a table that one slot owns, in one epoch.
 
     Attributes:
-        folder: where the segments are.
+        folder: the table's folder.
         layout: the columns of the rows.
         segments: the live segments, oldest first.
         owned: for every shard, True if it belongs to the slot.
@@ -62,46 +70,41 @@ class TableReader:
     def _schema(self) -> pa.Schema:
         return arrow_schema(self.layout)
 
-    def _fitted(self, part: pa.Table) -> pa.Table:
+    def _fit(self, part: pa.Table) -> pa.Table:
         """Rows in the table's columns and types; an older segment may have other columns or narrower types."""
-        if part.schema.equals(self._schema):
-            return part
-        missing = [f for f in self._schema if f.name not in part.schema.names]
-        for field in missing:
-            part = part.append_column(field, pa.nulls(len(part), field.type))
-        return part.select(self._schema.names).cast(self._schema)
+        return part if part.schema.equals(self._schema) else fit_to_schema(part, self._schema)
 
     @cached_property
-    def _where(self) -> dict[GranuleKey, list[tuple[Segment, OpenSegment]]]:
-        """For every granule instance the segments that have rows of it, oldest first."""
-        where: dict[GranuleKey, list[tuple[Segment, OpenSegment]]] = {}
+    def _segments_of(self) -> dict[GranuleKey, list[tuple[Segment, OpenSegment]]]:
+        """By granule instance, the segments that have rows of it, oldest first."""
+        segments_of: dict[GranuleKey, list[tuple[Segment, OpenSegment]]] = {}
         for segment in self.segments:
             first, last = segment.shards
             if self.owned[first : last + 1].any():
                 opened = open_segment(self.folder, segment)
                 for key in opened.index:
-                    where.setdefault(key, []).append((segment, opened))
-        return where
+                    segments_of.setdefault(key, []).append((segment, opened))
+        return segments_of
 
     def keys(self) -> Iterable[GranuleKey]:
-        """The granule instances that have rows, of this slot or of others."""
-        return self._where.keys()
+        """The granule instances with rows in the segments, including those with rows of other slots only."""
+        return self._segments_of.keys()
 
     def count(self, granule: int, start: int) -> int:
-        """How many rows an instance has in the segments, before merging and including rows of other slots."""
+        """The number of rows of an instance in all segments, before merging and including rows of other slots."""
         key = (granule, start)
-        return sum(opened.index[key][1] for _, opened in self._where.get(key, ()))
+        return sum(opened.index[key][1] for _, opened in self._segments_of.get(key, ()))
 
     def rows(self, granule: int, start: int) -> list[pl.DataFrame]:
-        """The slot's rows of an instance, one frame per segment that has some."""
+        """The slot's rows of an instance, one frame per segment that has any, oldest first."""
         key = (granule, start)
-        frames = [self._owned_rows(s, opened.slice(key)) for s, opened in self._where.get(key, ())]
+        frames = [self._owned_rows(s, opened.slice(key)) for s, opened in self._segments_of.get(key, ())]
         return [f for f in frames if len(f)]
 
     def rows_of(self, granule: int, start: int, hashes: Ints) -> list[pl.DataFrame]:
-        """The rows of an instance that have one of these routing hashes.
+        """The rows of an instance with one of these routing hashes, one frame per segment that has any, oldest first.
 
-        It takes time in proportion to the number of hashes, not to the number of rows.
+        The time it takes is proportional to the number of hashes, not to the number of rows.
 
         Args:
             granule: number of the granule.
@@ -110,21 +113,22 @@ class TableReader:
         """
         frames = []
         wanted = hashes.view(np.uint64)
-        for _, opened in self._where.get((granule, start), ()):
+        for _, opened in self._segments_of.get((granule, start), ()):
             part = opened.slice((granule, start))
-            have = part.column(HASH).to_numpy().view(np.uint64)
-            hits = _ranges(np.searchsorted(have, wanted, side="left"), np.searchsorted(have, wanted, side="right"))
-            if len(hits):
-                frames.append(to_polars(self._fitted(part.take(pa.array(hits)))))
+            stored = part.column(HASH).to_numpy().view(np.uint64)
+            first, last = (np.searchsorted(stored, wanted, side=side) for side in ("left", "right"))
+            positions = _ranges(first, last)
+            if len(positions):
+                frames.append(to_polars(self._fit(part.take(pa.array(positions)))))
         return frames
 
     def live(self, alive: Callable[[int, int], bool]) -> Iterator[pl.DataFrame]:
         """All rows of the slot that are still needed, with granule and start.
 
         Args:
-            alive: from granule and start to True if the instance is still needed.
+            alive: True for a granule and a start if the instance is still needed.
         """
-        for granule, start in self._where:
+        for granule, start in self._segments_of:
             if alive(granule, start):
                 for frame in self.rows(granule, start):
                     yield frame.with_columns(
@@ -133,7 +137,7 @@ class TableReader:
 
     def _owned_rows(self, segment: Segment, part: pa.Table) -> pl.DataFrame:
         first, last = segment.shards
-        frame = to_polars(self._fitted(part))
+        frame = to_polars(self._fit(part))
         if self.owned[first : last + 1].all():
             return frame
         shards = shards_of(part.column(HASH).to_numpy(), len(self.owned))
@@ -143,9 +147,9 @@ class TableReader:
 def write_rows(
     folder: Folder, layout: HasColumns, frame: pl.DataFrame, *, epoch: int, slot: int, shards: int
 ) -> Segment | None:
-    """Sort rows and write them as a segment; None if there are none.
+    """Sort rows and write them as a segment; None if there are no rows.
 
-    The file's name is new for every attempt, so an attempt that is repeated or abandoned does no harm.
+    Every attempt uses a new file name, so repeated or abandoned attempts do no harm.
 
     Args:
         folder: the table's folder.
@@ -166,14 +170,14 @@ def write_rows(
     table = ordered.select(schema.names).to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema)
     file = f"{epoch:012d}-{slot}-{uuid.uuid4().hex[:12]}.arrow"
     size = write_segment(folder, file, table, index)
-    held = shards_of(ordered[HASH].to_numpy(), shards)
+    row_shards = shards_of(ordered[HASH].to_numpy(), shards)
     return Segment(
         file=file,
         epoch=epoch,
         rows=len(ordered),
         bytes=size,
         spans=spans,
-        shards=(int(held.min()), int(held.max())),
+        shards=(int(row_shards.min()), int(row_shards.max())),
     )
 
 

@@ -1,11 +1,12 @@
-"""One epoch: from Spark's micro-batch to the commit.
+"""One epoch, from Spark's micro-batch to the commit.
 
 In reading order:
 
 ``epoch_runner``   the function that Spark calls with every micro-batch
-``epoch``          the steps of one epoch, in order, down to the commit
-``query_context``  what an epoch needs to know of its query
-``level``          one level of the dataflow: take rows in, then close what the watermark has passed
-``source_counts``  what the epoch brought from every source
-``clocks``         watermarks where streams meet, and when Spark began the epoch
+``epoch``          the steps of one epoch, in order, up to the commit
+``query_context``  the parts of a query that its epochs use
+``epoch_state``    the setting and the growing state that the stages of an epoch share
+``level``          one level of the dataflow: ingest rows, then close windows and call timers
+``source_counts``  rows, late rows and newest event time of every source
+``clocks``         watermarks of merged streams, and the time at which Spark began an epoch
 """

@@ -13,7 +13,8 @@ from rheostat.elastic.routing.balance import imbalance
 from rheostat.planning.feeds import StreamSql, passes
 from rheostat.spark.actuator import EpochRouting
 from rheostat.spark.epoch.clocks import batch_time, with_clocks
-from rheostat.spark.epoch.level import EpochSetting, EpochState, Level
+from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
+from rheostat.spark.epoch.level import Level
 from rheostat.spark.epoch.query_context import QueryContext
 from rheostat.spark.epoch.source_counts import Observed, SourceCounts
 from rheostat.spark.input.epoch_streams import EpochStreams
@@ -24,11 +25,11 @@ from rheostat.spark.stage.task_reports import PartReport
 from rheostat.state.manifest import SourceState
 from rheostat.topology.nodes import Source
 
-_CHANGES = 100
-"""How many changes of routing a manifest remembers."""
+_KEPT_CHANGES = 100
+"""How many changes of routing a manifest keeps."""
 
 Watermarks = Mapping[str, int | None]
-"""Per clock, the watermark in microseconds; None before its first row."""
+"""By clock, the watermark in microseconds; None before its first row."""
 
 
 class Epoch:
@@ -37,7 +38,7 @@ class Epoch:
     Args:
         query: the query it belongs to.
         batch: Spark's micro-batch.
-        epoch: its number.
+        epoch: number of the epoch.
     """
 
     def __init__(self, query: QueryContext, batch: DataFrame, epoch: int) -> None:
@@ -62,12 +63,13 @@ class Epoch:
     def run(self) -> None:
         """Run the epoch, in this order:
 
-        1. Prepare the input: keep the rows in memory if they are read more than once, count them where they must be.
-        2. Fix the routing, which may differ from the last epoch's.
-        3. Level by level: take rows in, move the watermarks, close what they have passed, stage the results.
+        1. Prepare the input: cache rows that are read more than once, and count rows where that is needed.
+        2. Fix the routing, which may differ from that of the last epoch.
+        3. For each level: ingest rows, close the windows that the watermark has passed, stage the results. The
+           watermarks advance after the first level has ingested its rows.
         4. Write the sinks, which are idempotent by epoch.
-        5. Commit: write the manifest. Until then nothing of the epoch counts; from then on everything does.
-        6. Clean up, and tell how it went.
+        5. Commit by writing the manifest. Before that, nothing of the epoch counts; afterwards, everything does.
+        6. Delete staged files and report the progress.
         """
         try:
             before = self._watermarks_before()
@@ -82,33 +84,36 @@ class Epoch:
 
     def _watermarks_before(self) -> Watermarks:
         """The watermarks up to which earlier epochs have closed windows."""
-        known = {s.name: self._manifest.watermarks.get(s.name) for s in self._query.sources}
-        return with_clocks(known, self._query.plan.clocks)
+        watermarks = {s.name: self._manifest.watermarks.get(s.name) for s in self._query.sources}
+        return with_clocks(watermarks, self._query.plan.clocks)
 
     def _prepare_input(self) -> None:
-        """Keep the rows in memory if they are read more than once, and count them where they must be."""
+        """Cache the rows if they are read more than once, and count them where that is needed.
+
+        Rows that are read once are counted as they are read. Cached rows are counted by a Spark job of their own.
+        """
         graph, reads = self._query.graph, passes(self._query.plan, 0)
-        plain = [s for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)]
-        observed = {n: c for n, c in self._query.counters.items() if c.must_observe}
+        source_sinks = [s for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)]
+        counters = {n: c for n, c in self._query.counters.items() if c.must_observe}
         ahead = self._query.loop.control.policy.ahead and reads > 0
-        if reads + len(plain) + ahead > 1 or len(self._query.sources) > 1 or reads == 0:
-            self._streams.keep()
-            self._observed = {name: counter.count(self._streams.stream(name)) for name, counter in observed.items()}
+        if reads + len(source_sinks) + ahead > 1 or len(self._query.sources) > 1 or reads == 0:
+            self._streams.cache()
+            self._observed = {name: counter.count(self._streams.stream(name)) for name, counter in counters.items()}
         else:
-            for name, counter in observed.items():
+            for name, counter in counters.items():
                 self._streams.replace(name, counter.observe(self._streams.stream(name)))
         if ahead:
             self._counted = rows_by_shard(self._query.plan, self._query.checkpoint.shards, self._streams)
 
     def _fix_routing(self) -> EpochRouting:
-        """One turn of the loop, with what the last epoch measured; then the routing of this epoch is fixed."""
+        """Run one turn of the policy loop with the newest observation, and begin the epoch with its routing."""
         query = self._query
         seen, loads = query.observer.before(self._counted), query.observer.expected(self._counted)
         turn = query.loop.turn(seen, query.actuator.plan, loads)
         return query.actuator.begin(self._epoch, turn, loads)
 
     def _run_levels(self, before: Watermarks) -> tuple[dict[str, SourceCounts], Watermarks]:
-        """Run all levels; what the epoch brought from every source, and the watermarks after it."""
+        """Run all levels. Return the counts of every source, and the watermarks after the epoch."""
         query, setting = self._query, self._setting(before)
         counts, after = {s.name: SourceCounts() for s in query.sources}, before
         for number in range(max(query.plan.levels, 1)):
@@ -142,9 +147,9 @@ class Epoch:
         )
 
     def _ingest(self, level: Level, setting: EpochSetting) -> list[PartReport]:
-        """Take the rows of a level in, if there are any; what its tasks reported."""
-        found = {name: self._streams.sql(name) for name in self._query.plan.streams_at(level.number)}
-        streams: dict[str, StreamSql] = {name: sql for name, sql in found.items() if sql is not None}
+        """Ingest the rows of a level, and return the task reports; none if no stream of the level has rows."""
+        by_name = {name: self._streams.sql(name) for name in self._query.plan.streams_at(level.number)}
+        streams: dict[str, StreamSql] = {name: sql for name, sql in by_name.items() if sql is not None}
         if not streams:
             return []
         reports, observed = level.ingest(setting, streams, self._state)
@@ -152,7 +157,7 @@ class Epoch:
         return reports
 
     def _watermarks_after(self, before: Watermarks, counts: Mapping[str, SourceCounts]) -> Watermarks:
-        """Newest event time minus slack; a watermark never goes back."""
+        """The newest event time minus the slack; a watermark never goes back."""
         after: dict[str, int | None] = {}
         for source in self._query.sources:
             seen = self._source_state(source.name, counts[source.name]).watermark(source.slack)
@@ -160,18 +165,21 @@ class Epoch:
         return with_clocks(after, self._query.plan.clocks)
 
     def _processing_time(self) -> int | None:
-        """When Spark began the epoch, if any state expires by it; from Spark's log, so a repetition has the same."""
+        """When Spark began the epoch, in microseconds; None if no state expires by processing time.
+
+        It comes from Spark's offset log, so a repeated epoch has the same time.
+        """
         if not any(t.process.ttl and t.process.clock == "processing" for t in self._query.plan.keyed.values()):
             return None
         began = batch_time(self._query.checkpoint.folder / "spark" / "offsets", self._epoch)
         return max(began, self._manifest.totals.get("processing_time", began))
 
     def _source_state(self, name: str, counts: SourceCounts) -> SourceState:
-        """How far a source has come with this epoch."""
+        """The state of a source after this epoch."""
         return counts.add_to(self._manifest.sources.get(name, SourceState()))
 
     def _write_sinks(self, before: Watermarks, counts: Mapping[str, SourceCounts]) -> None:
-        """Write all sinks, and the rows that sources keep aside if there are any."""
+        """Write all sinks, and the rows to keep aside if there are any."""
         self._outputs.write(self._streams.stream)
         for source in self._query.sources:
             late = source.late == "aside" and counts[source.name].late > 0
@@ -185,8 +193,8 @@ class Epoch:
         """Commit the epoch, in this order:
 
         1. Drop segments that no window will read any more.
-        2. Observe what the tasks measured, so that the manifest remembers the load of every shard.
-        3. Write the manifest: segments, watermarks, routing, counters, loads. This is the only commit there is.
+        2. Make the observation of the epoch, so that the manifest has the load of every shard.
+        3. Write the manifest: segments, watermarks, routing, counters, loads. This write is the commit.
         """
         self._state.expire(self._query.plan.tables, after)
         self._observe(counts)
@@ -201,12 +209,12 @@ class Epoch:
                 tables=self._state.segments,
                 totals=self._totals(counts),
                 loads={n: loads.to_pairs() for n, loads in self._query.observer.loads.items()},
-                changes=tuple(changes[-_CHANGES:]),
+                changes=tuple(changes[-_KEPT_CHANGES:]),
             )
         )
 
     def _observe(self, counts: Mapping[str, SourceCounts]) -> None:
-        """What this epoch measured, for the turn of the loop before the next one."""
+        """Make the observation of this epoch, for the turn of the policy loop before the next one."""
         self._query.observer.observe(
             self._state.reports,
             self._counted,
@@ -218,7 +226,7 @@ class Epoch:
         )
 
     def _totals(self, counts: Mapping[str, SourceCounts]) -> dict[str, int]:
-        """The counters since the checkpoint was made."""
+        """The counters since the checkpoint was created."""
         totals = Counter(self._manifest.totals)
         if (began := self._processing_time()) is not None:
             totals["processing_time"] = began
@@ -226,7 +234,7 @@ class Epoch:
         return dict(totals)
 
     def _finish(self, counts: Mapping[str, SourceCounts]) -> None:
-        """Delete what was staged, and tell how the epoch went."""
+        """Delete staged files, and report the progress."""
         self._outputs.discard()
         self._step("commit")
         self._query.on_progress(self._progress(counts))
@@ -234,15 +242,15 @@ class Epoch:
     def _progress(self, counts: Mapping[str, SourceCounts]) -> Progress:
         manifest, reports = self._query.checkpoint.manifest, self._state.reports
         tables = self._query.plan.tables
-        # Results of operators that were late for the windows over them; late rows of sources are in the counts.
-        after = [did for r in reports for t, did in r.tables.items() if t in tables and tables[t].level > 0]
+        # Windows over the results of operators have late rows, too; the counts have only those of sources.
+        downstream = [done for r in reports for t, done in r.tables.items() if t in tables and tables[t].level > 0]
         arrivals = [point for r in reports for t in r.tables.values() for point in t.arrivals]
         useful = self._by_slot(lambda report: sum(report.shards.values()))
         return Progress(
             epoch=self._epoch,
             rows=sum(c.rows for c in counts.values()),
-            late=sum(c.late for c in counts.values()) + sum(did.late for did in after),
-            dropped=sum(c.dropped for c in counts.values()) + sum(did.dropped for did in after),
+            late=sum(c.late for c in counts.values()) + sum(t.late for t in downstream),
+            dropped=sum(c.dropped for c in counts.values()) + sum(t.dropped for t in downstream),
             nulls=sum(c.nulls for c in counts.values()),
             partials=sum(t.partials for r in reports for t in r.tables.values()),
             results=self._outputs.counts,
@@ -262,7 +270,7 @@ class Epoch:
         )
 
     def _by_slot(self, value: Callable[[PartReport], float]) -> dict[str, list[float]]:
-        """Per component, the sum of a value of the reports for each slot."""
+        """By component, the sum of a value over the reports of each slot."""
         sums: dict[str, list[float]] = {}
         for report in self._state.reports:
             slots = max(self._routing.routing[report.component]) + 1
@@ -270,7 +278,7 @@ class Epoch:
         return sums
 
     def _step(self, name: str) -> None:
-        """Note how long a step took, and let tests interfere."""
+        """Record how long a step took, and call the probe."""
         now = time.perf_counter()
         self._steps[name] = self._steps.get(name, 0.0) + now - self._clock
         self._clock = now

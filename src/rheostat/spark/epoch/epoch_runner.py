@@ -1,4 +1,4 @@
-"""The function that Spark calls with every micro-batch: it runs epochs that are not committed yet."""
+"""The function that Spark calls with every micro-batch. It runs the epoch unless it is committed already."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rheostat.spark.stage.stage import EPOCH_CONF, explain_error
 class _StoppedError(RheostatError):
     """An epoch was abandoned because its query is being stopped.
 
-    Spark recognises such an error by words in its message (SPARK-39218). It searches for them with an expression that
-    overflows its stack if the message contains the Java error that the stop caused, so that error is left out.
+    Spark recognises such an error by its message (SPARK-39218). The regular expression it uses overflows the stack if
+    the message also contains the Java error that the stop caused, so that error is left out.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class EpochRunner:
         query: the query that the epochs belong to.
 
     Attributes:
-        failure: the error of the last epoch, as the user should see it; None if it did not fail.
+        failure: the error that ended the last failed epoch, as the user should see it; None if none failed.
     """
 
     def __init__(self, query: QueryContext) -> None:
@@ -40,12 +40,12 @@ class EpochRunner:
         self._stopping = False
         self.failure: BaseException | None = None
 
-    def give_up(self) -> None:
-        """Note that the query is about to be stopped: if an epoch fails now, Spark is told that this is the reason."""
+    def expect_stop(self) -> None:
+        """Note that the query is about to be stopped, so that an epoch that fails now is reported as stopped."""
         self._stopping = True
 
     def __call__(self, batch: DataFrame, epoch: int) -> None:
-        """Run an epoch, unless it is committed already and Spark has not noted that."""
+        """Run an epoch. An epoch that was committed before a crash, which Spark then repeats, is skipped."""
         try:
             if epoch != self._query.checkpoint.manifest.epoch:
                 self._check_next(epoch)
@@ -61,12 +61,12 @@ class EpochRunner:
         done = self._query.checkpoint.manifest.epoch
         if epoch != done + 1:
             raise CheckpointError(
-                f"Spark is at epoch {epoch}, but the newest manifest in {self._query.checkpoint.folder.uri} is of "
+                f"Spark is at epoch {epoch}, but the newest manifest in {self._query.checkpoint.folder.uri} is for "
                 f"epoch {done}: the folders spark/ and epochs/ do not belong together; restore both from the same copy"
             )
 
     def _configure(self, batch: DataFrame) -> None:
-        """Set what epochs need in the session that Spark made for this query; the user's own is not changed."""
+        """Set the options that epochs need in the session that Spark cloned for this query, not in the user's own."""
         if self._configured:
             return
         conf = batch.sparkSession.conf

@@ -1,16 +1,15 @@
-"""One level of the dataflow in one epoch: take rows in, then close what the watermark has passed."""
+"""One level of the dataflow in one epoch: ingest rows, then close windows and call timers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-
-from pyspark.sql import SparkSession
+from dataclasses import dataclass
 
 from rheostat.keyed.keyed_layout import WAKE
 from rheostat.planning.feed_sql import feeds_sql, part_sql
 from rheostat.planning.feeds import Feed, StreamSql, plan_feeds
 from rheostat.planning.tables import Component, KeyedTable, PhysicalPlan, WindowTable
+from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
 from rheostat.spark.epoch.source_counts import Observed, read_observed
 from rheostat.spark.stage.specs import KeyedTableSpec, StageSpec, WindowTableSpec
 from rheostat.spark.stage.stage import close_stage, collect_reports, ingest_stage
@@ -20,75 +19,12 @@ from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
 
 
-@dataclass
-class EpochState:
-    """The state as the epoch leaves it, built up stage by stage.
-
-    Attributes:
-        segments: per table, its live segments, oldest first.
-        reports: what the tasks of all stages reported.
-    """
-
-    segments: dict[str, tuple[Segment, ...]]
-    reports: list[PartReport] = field(default_factory=list)
-
-    def add(self, reports: Sequence[PartReport], folded: Mapping[str, tuple[Segment, ...]]) -> None:
-        """Add the segments that a stage wrote, and remove those it folded into them."""
-        self.reports += reports
-        for table, gone in folded.items():
-            self.segments[table] = tuple(s for s in self.segments.get(table, ()) if s not in gone)
-        for report in reports:
-            for table, did in report.tables.items():
-                if did.segment is not None:
-                    self.segments[table] = (*self.segments.get(table, ()), did.segment)
-
-    def expire(self, tables: Mapping[str, WindowTable], watermarks: Mapping[str, int | None]) -> None:
-        """Remove segments that no window will read any more."""
-        for name, segments in self.segments.items():
-            if name not in tables:
-                continue
-            plan, watermark = tables[name].plan, watermarks[tables[name].clock]
-            if watermark is not None:
-                self.segments[name] = tuple(
-                    s for s in segments if any(plan.expiry(g, last) > watermark for g, (_, last) in s.spans.items())
-                )
-
-
-@dataclass(frozen=True, kw_only=True)
-class EpochSetting:
-    """What all stages of an epoch share.
-
-    Attributes:
-        epoch: number of the epoch.
-        spark: the session of the epoch.
-        before: per clock, the watermark up to which windows have been closed and timers called.
-        routing: per component, the slot of every shard.
-        staging: per operator whose results are read, where they go.
-        moved: per component, the shards that belong to another slot than in the epoch before.
-        expected: per component and slot, the useful seconds it will probably take.
-        processing_time: when Spark began the epoch, in microseconds; the same if the epoch is repeated.
-    """
-
-    epoch: int
-    spark: SparkSession
-    before: Mapping[str, int | None]
-    routing: Mapping[str, tuple[int, ...]]
-    staging: Mapping[str, Folder]
-    moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    expected: Mapping[tuple[str, int], float] = field(default_factory=dict)
-    processing_time: int | None = None
-
-    def now(self, table: KeyedTable) -> int | None:
-        """The time that a table's time to live is measured by."""
-        return self.before[table.clock] if table.process.clock == "event" else self.processing_time
-
-
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """The tables that run in one stage.
+    """One level of the dataflow: the tables that run in the same stages.
 
     Attributes:
-        number: number of the level.
+        number: number of the level, from 0.
         plan: the plan of the topology.
         shards: the number of shards.
         folder_of: from the name of a table to the folder of its segments.
@@ -117,7 +53,7 @@ class Level:
     def ingest(
         self, setting: EpochSetting, streams: Mapping[str, StreamSql], state: EpochState
     ) -> tuple[list[PartReport], dict[str, Observed]]:
-        """Aggregate rows to partials in the JVM, and let every slot write its own.
+        """Run the stage that ingests rows: the JVM aggregates them to partials, and each slot writes its own.
 
         Args:
             setting: what all stages of the epoch share.
@@ -125,22 +61,63 @@ class Level:
             state: the state so far; the stage's segments are added to it.
 
         Returns:
-            What the tasks reported, and the counts of rows that were observed on the way.
+            The task reports, and by source the counts of rows made by ``SourceCounter.observe``.
         """
         feeds = plan_feeds(self.plan, self.number, streams)
         fold = {t.name: compaction.choose(state.segments.get(t.name, ())) for t in self.tables}
         fold |= {t.name: compaction.choose_newest(state.segments.get(t.name, ())) for t in self.keyed}
-        windows = {}
+        windows = self._windows_to_ingest(setting, state, fold)
+        keyed = self._keyed_to_ingest(setting, state, fold)
+        spec = self._spec(setting, self.components, windows, keyed, feeds)
+        sql = feeds_sql(feeds, self.plan, streams, self._part_of(spec))
+        stage = ingest_stage(setting.spark.sql(sql), spec)
+        reports = collect_reports(stage)
+        state.add(reports, fold)
+        return reports, read_observed(stage)
+
+    def close(self, setting: EpochSetting, after: Mapping[str, int | None], state: EpochState) -> list[PartReport]:
+        """Run the stage that closes windows that have ended and calls timers that are due.
+
+        Only the components that have any take part; without any, no stage runs.
+
+        Args:
+            setting: what all stages of the epoch share.
+            after: by clock, the watermark up to which to close.
+            state: the state so far; the stage's segments are added to it.
+
+        Returns:
+            The task reports.
+        """
+        windows = self._windows_to_close(setting, after, state)
+        keyed = self._keyed_to_call(setting, after, state)
+        components = [c for c in self.components if any(t in windows or t in keyed for t in c.tables)]
+        if not components:
+            return []
+        reports = collect_reports(close_stage(setting.spark, self._spec(setting, components, windows, keyed, [])))
+        state.add(reports, {})
+        return reports
+
+    def _windows_to_ingest(
+        self, setting: EpochSetting, state: EpochState, fold: Mapping[str, tuple[Segment, ...]]
+    ) -> dict[str, WindowTableSpec]:
+        """The window tables of the level. Only those that emit updates read their live segments."""
+        specs = {}
         for table in self.tables:
             live = tuple(s for s in state.segments.get(table.name, ()) if s not in fold[table.name])
-            windows[table.name] = WindowTableSpec(
+            specs[table.name] = WindowTableSpec(
                 table=table,
                 folder=self.folder_of(table.name),
                 segments=live if table.refreshes else (),
                 fold=fold[table.name],
                 before=setting.before[table.clock],
             )
-        keyed = {
+        return specs
+
+    def _keyed_to_ingest(
+        self, setting: EpochSetting, state: EpochState, fold: Mapping[str, tuple[Segment, ...]]
+    ) -> dict[str, KeyedTableSpec]:
+        """The keyed tables of the level."""
+        return {
             table.name: KeyedTableSpec(
                 table=table,
                 folder=self.folder_of(table.name),
@@ -151,48 +128,39 @@ class Level:
             )
             for table in self.keyed
         }
-        spec = self._spec(setting, self.components, windows, keyed, feeds)
-        sql = feeds_sql(feeds, self.plan, streams, self._part_of(spec))
-        stage = ingest_stage(setting.spark.sql(sql), spec)
-        reports = collect_reports(stage)
-        state.add(reports, fold)
-        return reports, read_observed(stage)
 
-    def close(self, setting: EpochSetting, after: Mapping[str, int | None], state: EpochState) -> list[PartReport]:
-        """Close windows that have ended and call timers that are due; no stage runs if there are none.
-
-        Args:
-            setting: what all stages of the epoch share.
-            after: per clock, the watermark up to which to close.
-            state: the state so far; the stage's segments are added to it.
-
-        Returns:
-            What the tasks reported.
-        """
-        windows = {}
+    def _windows_to_close(
+        self, setting: EpochSetting, after: Mapping[str, int | None], state: EpochState
+    ) -> dict[str, WindowTableSpec]:
+        """The window tables with windows that end between the old and the new watermark."""
+        specs = {}
         for table in self.tables:
             before, until = setting.before[table.clock], after[table.clock]
             segments = state.segments.get(table.name, ())
             if until is not None and segments and table.plan.closes_any(before, until):
-                folder = self.folder_of(table.name)
-                windows[table.name] = WindowTableSpec(
-                    table=table, folder=folder, segments=segments, before=before, after=until
+                specs[table.name] = WindowTableSpec(
+                    table=table, folder=self.folder_of(table.name), segments=segments, before=before, after=until
                 )
-        keyed = {}
-        for owner in self.keyed:
-            before, until = setting.before[owner.clock], after[owner.clock]
-            segments = state.segments.get(owner.name, ())
+        return specs
+
+    def _keyed_to_call(
+        self, setting: EpochSetting, after: Mapping[str, int | None], state: EpochState
+    ) -> dict[str, KeyedTableSpec]:
+        """The keyed tables that may have timers between the old and the new watermark."""
+        specs = {}
+        for table in self.keyed:
+            before, until = setting.before[table.clock], after[table.clock]
+            segments = state.segments.get(table.name, ())
             if until is not None and _any_due(segments, before, until):
-                folder, now = self.folder_of(owner.name), setting.now(owner)
-                keyed[owner.name] = KeyedTableSpec(
-                    table=owner, folder=folder, segments=segments, before=before, after=until, now=now
+                specs[table.name] = KeyedTableSpec(
+                    table=table,
+                    folder=self.folder_of(table.name),
+                    segments=segments,
+                    before=before,
+                    after=until,
+                    now=setting.now(table),
                 )
-        closing = [c for c in self.components if any(t in windows or t in keyed for t in c.tables)]
-        if not closing:
-            return []
-        reports = collect_reports(close_stage(setting.spark, self._spec(setting, closing, windows, keyed, [])))
-        state.add(reports, {})
-        return reports
+        return specs
 
     def _spec(
         self,
@@ -203,7 +171,7 @@ class Level:
         feeds: Sequence[Feed],
     ) -> StageSpec:
         routing = setting.routing
-        # Spark starts tasks in the order of their partitions: the longest first, so that it does not end last.
+        # Spark starts tasks in the order of their partitions: begin with the longest, so that it does not end last.
         parts = [(c.name, slot) for c in components for slot in range(max(routing[c.name]) + 1)]
         return StageSpec(
             epoch=setting.epoch,
@@ -217,7 +185,7 @@ class Level:
         )
 
     def _part_of(self, spec: StageSpec) -> Callable[[str], str]:
-        """From the name of a table to Spark SQL for the partition of a row."""
+        """A function from the name of a table to Spark SQL for the partition of a row."""
         number = {part: i for i, part in enumerate(spec.parts)}
         component_of = {t: c.name for c in self.components for t in c.tables}
 
@@ -229,6 +197,6 @@ class Level:
 
 
 def _any_due(segments: Sequence[Segment], before: int | None, until: int) -> bool:
-    """True if some key may have a timer in ``(before, until]``, by the spans of the segments."""
+    """True if some key may have a timer in ``(before, until]``, judged by the spans of the segments."""
     spans = [s.spans[WAKE] for s in segments if WAKE in s.spans]
     return any(first <= until and (before is None or last > before) for first, last in spans)

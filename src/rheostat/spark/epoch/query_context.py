@@ -1,4 +1,4 @@
-"""What an epoch needs to know of the query it belongs to."""
+"""The parts of a query that its epochs use."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
 
 Probe = Callable[[str], None]
-"""Called with the name of every step of an epoch that is done; tests make epochs fail there."""
+"""Called with the name of each step of an epoch when it is done; tests use it to make epochs fail."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueryContext:
-    """What an epoch needs to know of its query; the same for all its epochs.
+    """The parts of a query that its epochs use, the same for all of them.
 
     Attributes:
         graph: the topology.
-        plan: its plan.
-        checkpoint: where state and progress are kept.
-        recorded: what the checkpoint is to remember of every operator with state.
-        observer: makes observations of task reports.
-        actuator: makes plans the routing of epochs.
-        loop: the policy, between both.
-        on_progress: called after every epoch.
-        probe: called after every step of an epoch.
+        plan: its physical plan.
+        checkpoint: holds state and progress.
+        recorded: by operator with state, the description that manifests store for the next start.
+        observer: turns task reports into observations.
+        actuator: turns plans into the routing of epochs.
+        loop: the policy loop, from observations to plans.
+        on_progress: called with the progress of every epoch.
+        probe: called with the name of each step of an epoch when it is done.
     """
 
     graph: Graph
@@ -49,10 +49,10 @@ class QueryContext:
 
     @cached_property
     def sources(self) -> list[Source]:
-        """The sources, in the order in which they were written."""
+        """The sources, in the order in which the user added them."""
         return [n for n in self.graph.nodes.values() if isinstance(n, Source)]
 
     @cached_property
     def counters(self) -> dict[str, SourceCounter]:
-        """How the rows of every source are counted."""
+        """By source, the counter of its rows."""
         return {s.name: SourceCounter(self.graph, self.plan, s) for s in self.sources}

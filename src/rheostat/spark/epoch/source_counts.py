@@ -1,7 +1,7 @@
-"""What an epoch brought from every source: rows, nulls, late rows and the newest event time.
+"""Counts of an epoch for every source: rows, nulls, late rows and the newest event time.
 
-They come for free from the task reports where some table sees every row of the source. Otherwise rows are counted where
-they enter, at a small cost per row.
+If some table sees every row of the source, the task reports have the counts at no extra cost. Otherwise rows are
+counted as Spark reads them, at a small cost per row.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
 
 Observed = dict[str, int | None]
-"""``rows``, ``nulls`` and ``max_time`` of a source, as Spark counted them."""
+"""``rows``, ``nulls`` and ``max_time`` of a source, counted by Spark."""
 
 _PREFIX = "rheostat rows of "
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceCounts:
-    """What an epoch brought from one source.
+    """The counts of one source in one epoch.
 
     Attributes:
-        rows: rows that came in, including those without event time.
+        rows: rows read, including rows without event time.
         nulls: rows without event time.
         max_time: newest event time, in microseconds; None if no row had one.
-        late: rows that missed a window.
-        dropped: late rows that missed every window.
+        late: rows that missed at least one window.
+        dropped: rows that missed every window.
     """
 
     rows: int = 0
@@ -44,7 +44,7 @@ class SourceCounts:
     dropped: int = 0
 
     def add_to(self, old: SourceState) -> SourceState:
-        """How far the source has come, given how far it was before the epoch."""
+        """The state of the source after the epoch, given its state before."""
         return SourceState(
             max_time=max((t for t in (old.max_time, self.max_time) if t is not None), default=None),
             rows=old.rows + self.rows,
@@ -55,45 +55,48 @@ class SourceCounts:
 
 
 class SourceCounter:
-    """Counts one source. Where its rows are counted is decided once, from the topology.
+    """Counts the rows of one source. The topology decides, once, where they are counted.
 
     Args:
         graph: the topology.
-        plan: its plan.
+        plan: its physical plan.
         source: the source to count.
     """
 
     def __init__(self, graph: Graph, plan: PhysicalPlan, source: Source) -> None:
         self._source = source
         self._tables = [t for t in plan.tables_at(0) if t.clock == source.name]
-        self._counting: str | None = None
+        self._counting_table: str | None = None
         for table in self._tables:
             mapped = source.frame
             for step in graph.path_to(table.upstream):
                 mapped = step.function(mapped)
             if table.finer is None and keeps_rows(source.frame, mapped, source.event_time):
-                self._counting = table.name
+                self._counting_table = table.name
                 break
 
     @property
     def must_observe(self) -> bool:
-        """True if no table sees every row, so that rows must be counted where they enter."""
-        return self._counting is None
+        """True if no table sees every row, so that rows must be counted as Spark reads them."""
+        return self._counting_table is None
 
     def observe(self, rows: DataFrame) -> DataFrame:
-        """The same rows, counted as they pass. They must pass exactly once; ``read_observed`` then has the counts."""
+        """The same rows, counted while Spark computes them. ``read_observed`` returns the counts.
+
+        The rows must be computed exactly once.
+        """
         return rows.observe(_PREFIX + self._source.name, *self._expressions())
 
     def count(self, rows: DataFrame) -> Observed:
-        """The same counts, in a job of their own."""
+        """The same counts as with ``observe``, from a Spark job of their own."""
         return rows.agg(*self._expressions()).collect()[0].asDict()
 
     def counts(self, reports: Iterable[PartReport], observed: Observed | None) -> SourceCounts:
         """The counts of an epoch.
 
         Args:
-            reports: what the tasks of the first level reported.
-            observed: what was counted where rows enter; None if it was not needed.
+            reports: the task reports of the first level.
+            observed: the counts made as Spark read the rows; None if they were not needed.
         """
         reports = list(reports)
         if self.must_observe:
@@ -102,17 +105,19 @@ class SourceCounter:
             counts = self._from_reports(reports)
         late, dropped = [], []
         for table in self._tables:
-            done = [r.tables[table.name] for r in reports if table.name in r.tables]
-            late.append(sum(d.late for d in done))
-            dropped.append(sum(d.dropped for d in done))
-        # Lateness depends on time alone: the table that lost most rows lost those that all others lost.
+            table_reports = [r.tables[table.name] for r in reports if table.name in r.tables]
+            late.append(sum(t.late for t in table_reports))
+            dropped.append(sum(t.dropped for t in table_reports))
+        # Lateness depends on time alone: the late rows of one table include those of any table with fewer. So the
+        # largest number counts rows that were late for some table, and the smallest those that all tables dropped.
         return replace(counts, late=max(late, default=0), dropped=min(dropped, default=0))
 
     def _from_reports(self, reports: Sequence[PartReport]) -> SourceCounts:
-        done = [r.tables[self._counting] for r in reports if self._counting in r.tables]
-        newest = [d.max_time for d in done if d.max_time is not None]
+        table_reports = [r.tables[self._counting_table] for r in reports if self._counting_table in r.tables]
         return SourceCounts(
-            rows=sum(d.rows for d in done), nulls=sum(d.nulls for d in done), max_time=max(newest, default=None)
+            rows=sum(t.rows for t in table_reports),
+            nulls=sum(t.nulls for t in table_reports),
+            max_time=max((t.max_time for t in table_reports if t.max_time is not None), default=None),
         )
 
     def _expressions(self) -> list[Column]:
@@ -124,9 +129,12 @@ class SourceCounter:
         ]
 
 
-def read_observed(done: DataFrame) -> dict[str, Observed]:
-    """What was observed while a DataFrame was computed, by source; read off its plan, so nothing waits for it."""
-    metrics = done._jdf.queryExecution().observedMetrics()
+def read_observed(computed: DataFrame) -> dict[str, Observed]:
+    """By source, the counts made while a DataFrame was computed.
+
+    They are read from its query execution, which has them at once; ``Observation.get`` would wait for an event.
+    """
+    metrics = computed._jdf.queryExecution().observedMetrics()
     names = metrics.keySet().toSeq()
     observed = {}
     for i in range(names.size()):

@@ -1,4 +1,4 @@
-"""An epoch's rows: Spark's micro-batch seen as the streams of the topology."""
+"""The rows of an epoch: Spark's micro-batch as the streams of the topology."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
 
 _TAG = "rheostat_source"
+"""Column with the number of the source that a row is from."""
 
 ReadResults = Callable[[SparkSession], DataFrame]
-"""Reads the results that an operator gave in this epoch."""
+"""Reads the results of an operator in this epoch."""
 
 
 def streaming_input(sources: Sequence[Source]) -> DataFrame:
-    """One streaming DataFrame out of all sources; with several, every row says which one it is from."""
+    """One streaming DataFrame with the rows of all sources. If there are several, rows are tagged with their source."""
     if len(sources) == 1:
         frame: DataFrame = sources[0].frame
         return frame
@@ -32,7 +33,12 @@ def streaming_input(sources: Sequence[Source]) -> DataFrame:
 
 
 class EpochStreams:
-    """The rows of every stream in one epoch. A stream begins with a source or with the results of an operator."""
+    """The rows of every stream in one epoch. A stream begins with a source or with the results of an operator.
+
+    Args:
+        graph: the topology.
+        batch: Spark's micro-batch of ``streaming_input``.
+    """
 
     def __init__(self, graph: Graph, batch: DataFrame) -> None:
         self._graph = graph
@@ -41,38 +47,43 @@ class EpochStreams:
         self._results: dict[str, ReadResults] = {}
         self._streams: dict[str, DataFrame] = {}
         self._views: dict[str, str] = {}
-        self._kept = False
+        self._cached = False
 
     @property
     def spark(self) -> SparkSession:
         """The session of the micro-batch."""
         return self._batch.sparkSession
 
-    def keep(self) -> None:
-        """Read the sources only once, although several operators read them."""
+    def cache(self) -> None:
+        """Cache the micro-batch, so that sources are read only once."""
         self._batch = self._batch.persist(StorageLevel.MEMORY_AND_DISK)
-        self._kept = True
+        self._cached = True
 
     def release(self) -> None:
-        """Undo ``keep``."""
-        if self._kept:
+        """Remove the micro-batch from the cache if ``cache`` put it there."""
+        if self._cached:
             self._batch.unpersist()
 
     def replace(self, name: str, rows: DataFrame) -> None:
-        """Put other rows in a source's place: the same ones, counted as they pass."""
+        """Use another DataFrame for the rows of a source, such as one that counts them.
+
+        Args:
+            name: name of the source.
+            rows: the same rows as before.
+        """
         self._streams[name] = rows
 
     def add_results(self, operator: str, read: ReadResults) -> None:
-        """Begin a stream with the results of an operator, for operators of the next level and for sinks.
+        """Add the results of an operator as a stream, for operators of the next level and for sinks.
 
         Args:
-            operator: a consolidate or process operator.
-            read: reads its results; called only if some stream needs them.
+            operator: name of a consolidate or process operator.
+            read: reads its results; called only if they are needed.
         """
         self._results[operator] = read
 
     def stream(self, name: str) -> DataFrame:
-        """The rows of a stream: those of its origin, through the maps in between."""
+        """The rows of a stream: those of its source or operator, with the maps in between applied."""
         if name not in self._streams:
             node = self._graph.nodes[name]
             path = self._graph.path_to(name)
@@ -85,14 +96,14 @@ class EpochStreams:
         return self._streams[name]
 
     def view(self, name: str) -> str:
-        """A name under which SQL can read the rows of a stream, in this epoch."""
+        """The name of a temporary view with the rows of a stream, for SQL in this epoch."""
         if name not in self._views:
             self._views[name] = f"rheostat_stream_{len(self._views)}"
             self.stream(name).createOrReplaceTempView(self._views[name])
         return self._views[name]
 
     def sql(self, name: str) -> StreamSql | None:
-        """A stream as SQL sees it; None if its origin gave nothing in this epoch."""
+        """The view and arrival time of a stream; None if it begins with an operator without results in this epoch."""
         origin = self._graph.origin_of(name)
         if not isinstance(origin, Source):
             return StreamSql(self.view(name)) if origin.name in self._results else None

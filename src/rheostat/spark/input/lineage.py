@@ -1,8 +1,8 @@
-"""What a map does to rows, read off Spark's own plan of it.
+"""What a map does to rows, read from Spark's own plan.
 
-Watermarks and row counts belong to the source. If the maps in between only project, the partials have both for free;
-otherwise rows are counted where they enter, at a small cost per row. A map that groups or sorts would do so within each
-epoch, whose boundaries mean nothing to a user, so such a map is refused.
+Watermarks and row counts are those of the source. If the maps between a source and a table only project, the partials
+of the table carry both. Otherwise rows are counted as Spark reads them, at a small cost per row. A map that groups or
+sorts would do so separately in every epoch, with results that depend on where epochs begin, so such a map is refused.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def keeps_rows(source: DataFrame, mapped: DataFrame, event_time: str) -> bool:
     return bool(_identity(source, event_time) == _identity(mapped, event_time))
 
 
-def stateful_step(given: DataFrame, mapped: DataFrame) -> str | None:
-    """The first step of the map that does not work row by row; None if there is none."""
-    return next((n.nodeName() for n in _steps(given, mapped) if n.nodeName() in _STATEFUL), None)
+def stateful_step(original: DataFrame, mapped: DataFrame) -> str | None:
+    """The name of a step of the map that does not work row by row; None if all do."""
+    return next((n.nodeName() for n in _steps(original, mapped) if n.nodeName() in _STATEFUL), None)
 
 
-def rewrites(given: DataFrame, mapped: DataFrame, column: str) -> bool:
-    """True if the map computes a column anew instead of passing it on."""
-    for node in _steps(given, mapped):
+def rewrites(original: DataFrame, mapped: DataFrame, column: str) -> bool:
+    """True if the map computes a new value for the column instead of passing it on."""
+    for node in _steps(original, mapped):
         if node.nodeName() != "Project":
             continue
         for expression in _items(node.projectList()):
@@ -56,9 +56,9 @@ def rewrites(given: DataFrame, mapped: DataFrame, column: str) -> bool:
     return False
 
 
-def _steps(given: DataFrame, mapped: DataFrame) -> Iterator[Any]:
-    """The nodes of the mapped plan that lie above the given one, from the top."""
-    origin = _plan(given)
+def _steps(original: DataFrame, mapped: DataFrame) -> Iterator[Any]:
+    """The nodes of the plan of ``mapped`` above the plan of ``original``, from the top."""
+    origin = _plan(original)
     pending = [_plan(mapped)]
     while pending:
         node = pending.pop()
@@ -76,5 +76,5 @@ def _items(sequence: Any) -> list[Any]:
 
 
 def _identity(frame: DataFrame, column: str) -> Any:
-    """Spark's identity of a column; a column that is computed anew has a new one."""
+    """Spark's id of a column, which changes when the column is computed again; None if there is no such column."""
     return next((str(a.exprId()) for a in _items(_plan(frame).output()) if a.name() == column), None)

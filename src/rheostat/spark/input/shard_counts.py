@@ -1,4 +1,4 @@
-"""How many rows of an epoch each shard has, counted before the epoch is routed: a look ahead for balancing."""
+"""The number of rows of each shard in an epoch, counted before routing, for policies that look ahead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rheostat.windows.partials import quoted
 
 
 def rows_by_shard(plan: PhysicalPlan, shards: int, streams: EpochStreams) -> dict[str, dict[int, int]]:
-    """Per component of the first level that has keys, how many rows of the epoch each shard has.
+    """By component with keys of the first level, the number of rows of each shard; shards without rows are left out.
 
     Args:
         plan: the plan of the topology.
@@ -21,11 +21,10 @@ def rows_by_shard(plan: PhysicalPlan, shards: int, streams: EpochStreams) -> dic
 
 
 def _count(plan: PhysicalPlan, component: Component, shards: int, streams: EpochStreams) -> dict[int, int]:
-    read = [plan.tables[t].upstream for t in component.tables if t in plan.tables]
-    read += [u for t in component.tables if t in plan.keyed for u in plan.keyed[t].process.upstreams]
+    upstreams = [plan.tables[t].upstream for t in component.tables if t in plan.tables]
+    upstreams += [u for t in component.tables if t in plan.keyed for u in plan.keyed[t].process.upstreams]
     hashed = f"xxhash64({', '.join(quoted(a) for a in component.attributes)})"
-    selects = [
-        f"SELECT {shard_sql(hashed, shards)} AS shard FROM {streams.view(stream)}" for stream in dict.fromkeys(read)
-    ]
+    shard = shard_sql(hashed, shards)
+    selects = [f"SELECT {shard} AS shard FROM {streams.view(stream)}" for stream in dict.fromkeys(upstreams)]
     counts = streams.spark.sql(f"SELECT shard, count(*) FROM ({' UNION ALL '.join(selects)}) GROUP BY shard")
-    return {int(shard): int(count) for shard, count in counts.collect()}
+    return {int(row[0]): int(row[1]) for row in counts.collect()}

@@ -1,9 +1,9 @@
-"""What leaves an epoch: staged results, sinks, rows kept aside.
+"""The output of an epoch: staged results, sinks, rows kept aside.
 
 In reading order:
 
-``staged_rows``    rows of an epoch as Parquet files, before any sink has them
-``epoch_outputs``  all results of one epoch on their way to the sinks
-``sink_writers``   from staged rows to each kind of sink, idempotent by epoch
-``aside``          which rows of a source are kept aside
+``staged_rows``    rows of an epoch as Parquet files, before they are written to sinks
+``epoch_outputs``  all output of one epoch: stages it, writes the sinks, keeps rows aside
+``sink_writers``   writes staged rows to each kind of sink, idempotent by epoch
+``aside``          selects the rows of a source to keep aside
 """

@@ -1,4 +1,4 @@
-"""Rows kept aside: late ones, and those without event time. They are searched only in epochs that have some."""
+"""Selects the rows to keep aside: late rows and rows without event time. Runs only in epochs that have some."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from rheostat.windows.lateness import late_sql
 from rheostat.windows.window import Window
 
 REASON = "reason"
-"""Column that says why a row is kept aside: ``late`` or ``null``."""
+"""Name of the column with the reason for which a row is kept aside: ``late`` or ``null``."""
 
 
 def rows_aside(
     rows: DataFrame, time_sql: str, windows: Iterable[Window], watermark: int | None, *, late: bool, nulls: bool
 ) -> DataFrame:
-    """The rows of a source that are to be kept aside, with the reason.
+    """The rows of a source to keep aside, with the reason.
 
     Args:
         rows: all rows of the source in this epoch.
         time_sql: Spark SQL for a row's event time in microseconds.
         windows: the requested windows over the source.
-        watermark: the watermark up to which windows have been emitted; None before the first.
-        late: keep rows that missed a window.
-        nulls: keep rows without event time.
+        watermark: the watermark up to which windows have been closed; None before the first.
+        late: True to keep rows that missed at least one window.
+        nulls: True to keep rows without event time.
     """
     reasons = []
     if nulls:

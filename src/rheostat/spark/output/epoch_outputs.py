@@ -1,4 +1,4 @@
-"""The results of one epoch on their way out: staged by tasks, then written to sinks."""
+"""The output of one epoch: results are staged by tasks, then written to sinks."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from rheostat.topology.sinks import ParquetSink, Sink
 
 
 class EpochOutputs:
-    """The results of one epoch on their way out.
+    """The output of one epoch.
 
     Args:
         graph: the topology.
-        plan: its plan.
+        plan: its physical plan.
         checkpoint: the folder of the checkpoint.
         epoch: number of the epoch.
         spark: the session of the epoch.
 
     Attributes:
-        staging: per operator whose results are read, the folder that tasks write them to.
-        staged: per operator that gave results, where they are.
+        staging: by operator whose results are read, the folder that tasks write them to.
+        staged: by operator with results in this epoch, its staged rows.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class EpochOutputs:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Result rows per operator."""
+        """By operator, its number of result rows."""
         return {name: staged.rows for name, staged in self.staged.items()}
 
     def stage(self, reports: Iterable[PartReport]) -> dict[str, StagedRows]:
-        """Note the result files that the tasks of a level wrote; returns them by operator."""
+        """Add the result files that the tasks of a level wrote, and return them by operator."""
         files: dict[str, list[tuple[str, int]]] = {}
         for report in reports:
             for result in report.results:
@@ -76,11 +76,11 @@ class EpochOutputs:
     def write(self, read: Callable[[str], DataFrame]) -> None:
         """Write the sinks of all streams, in this order:
 
-        1. Stage every stream that tasks have not staged: sources, and streams behind maps.
-        2. Write the sinks. A Parquet sink moves staged files away, so by then no stream may need them any more.
+        1. Stage every stream that tasks have not staged: sources and the results of maps.
+        2. Write the sinks. A Parquet sink moves staged files away, so all streams must be staged before.
 
         Args:
-            read: from the name of a stream to its rows, for streams that tasks have not staged.
+            read: returns the rows of a stream by its name, for streams that tasks have not staged.
         """
         sinks = {s.upstream: self._sinks_of(s.upstream) for s in self._graph.sinks if not s.aside}
         staged = {stream: self._staged(stream, sinks[stream], read) for stream in sinks}
@@ -89,14 +89,14 @@ class EpochOutputs:
                 self._write(stream, sinks[stream], rows)
 
     def keep_aside(self, source: Source, rows: DataFrame, watermark: int | None, *, late: bool, nulls: bool) -> None:
-        """Write the rows of a source that are kept aside, to its sinks for them or into the checkpoint.
+        """Write the rows of a source to keep aside, to its sinks for such rows or else into the checkpoint.
 
         Args:
             source: the source.
             rows: all its rows in this epoch.
-            watermark: the watermark that made rows late.
-            late: keep rows that missed a window.
-            nulls: keep rows without event time.
+            watermark: the watermark before the epoch, which decides which rows are late; None before the first.
+            late: True to keep rows that missed at least one window.
+            nulls: True to keep rows without event time.
         """
         stream = f"{source.name} aside"
         default: Sink = ParquetSink((self._checkpoint / "aside" / source.name).uri)
@@ -106,13 +106,13 @@ class EpochOutputs:
         self._write(stream, sinks, stage_frame(kept, self._folder(stream, sinks)))
 
     def discard(self) -> None:
-        """Delete what was staged in the checkpoint; the epoch is committed."""
+        """Delete the rows that were staged in the checkpoint. Call it after the commit."""
         home = self._checkpoint / "results"
         for name in home.folders():
             home.delete_folder(name)
 
     def _staged(self, stream: str, sinks: list[Sink], read: Callable[[str], DataFrame]) -> StagedRows | None:
-        """A stream's rows as tasks staged them or, for a source or a stream behind maps, as Spark stages them."""
+        """The staged rows of a stream, which Spark writes now if no task has; None if its operator has no results."""
         origin = self._graph.origin_of(stream)
         if not isinstance(origin, Source):
             if origin.name not in self.staged:
@@ -126,7 +126,7 @@ class EpochOutputs:
             write_sinks(stream, sinks, staged, self._epoch, self._spark)
 
     def _sinks_of(self, stream: str, *, aside: bool = False) -> list[Sink]:
-        """Where a stream's rows go, or those that its source keeps aside."""
+        """The sinks of a stream, or with ``aside`` those for the rows that it keeps aside."""
         return [s.sink for s in self._graph.sinks if s.upstream == stream and s.aside == aside]
 
     def _folder(self, stream: str, sinks: list[Sink]) -> Folder:

@@ -1,4 +1,4 @@
-"""Writing sinks: from an epoch's staged Parquet files to where the user wants them, idempotent by epoch."""
+"""Writes the staged rows of an epoch to sinks, idempotent by epoch where the sink allows it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rheostat.topology.sinks import ConsoleSink, ForeachSink, FormatSink, Memory
 
 
 def write_sinks(stream: str, sinks: Iterable[Sink], staged: StagedRows, epoch: int, spark: SparkSession) -> None:
-    """Write one stream's rows of an epoch to all its sinks.
+    """Write the rows of a stream in an epoch to all its sinks.
 
     The Parquet sink in which the rows are staged comes last, because it moves the staged files away.
 
     Args:
         stream: name of the stream, for messages.
-        sinks: where the rows go.
-        staged: the rows.
+        sinks: the sinks of the stream.
+        staged: the staged rows.
         epoch: number of the epoch.
         spark: the session of the epoch.
     """
@@ -56,7 +56,7 @@ def _home(staged: StagedRows) -> Folder:
 
 
 def _publish(staged: StagedRows, target: Folder, epoch: int) -> None:
-    """Move the complete epoch into place, replacing whatever an earlier attempt left there."""
+    """Move the staged files of an epoch into a Parquet sink, replacing those of an earlier attempt."""
     name = f"epoch={epoch}"
     if target / STAGING != _home(staged):
         staged = _copy(staged, target / STAGING / name)

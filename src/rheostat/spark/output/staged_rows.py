@@ -1,4 +1,4 @@
-"""Staged rows: rows of an epoch as Parquet files, complete before any sink gets them."""
+"""Staged rows: rows of an epoch as Parquet files, all written before any sink is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rheostat.topology.sinks import ParquetSink, Sink
 from rheostat.windows.partials import Column, ddl
 
 STAGING = "_rheostat"
-"""Folder inside a Parquet sink for rows that are not complete yet; readers skip names that begin with an underscore."""
+"""Folder inside a Parquet sink for rows of the current epoch. Readers skip names that begin with an underscore."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +22,9 @@ class StagedRows:
     """Rows of an epoch, as Parquet files in a folder of their own.
 
     Attributes:
-        folder: where the files are.
-        files: their names.
-        rows: the number of rows in all of them.
+        folder: the folder of the files.
+        files: names of the files.
+        rows: number of rows in all files.
         schema: the columns of the rows.
     """
 
@@ -34,18 +34,18 @@ class StagedRows:
     schema: tuple[Column, ...]
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """The rows as a DataFrame."""
+        """The rows as a Spark DataFrame."""
         paths = [f"{self.folder.spark_uri}/{f}" for f in self.files]
         return spark.read.schema(ddl(self.schema)).parquet(*paths)
 
     def arrow(self) -> pa.Table:
-        """The rows in the driver."""
-        read = [pq.read_table(self.folder.path(f), filesystem=self.folder.filesystem) for f in self.files]
-        return pa.concat_tables(read)
+        """The rows as an Arrow table in the driver."""
+        tables = [pq.read_table(self.folder.path(f), filesystem=self.folder.filesystem) for f in self.files]
+        return pa.concat_tables(tables)
 
 
 def stage_frame(frame: DataFrame, folder: Folder) -> StagedRows:
-    """Let Spark write the rows of a DataFrame into a folder."""
+    """Write the rows of a DataFrame into a folder, with Spark."""
     frame.write.mode("overwrite").parquet(folder.spark_uri)
     files = tuple(n for n in folder.names() if n.endswith(".parquet"))
     return StagedRows(
@@ -57,11 +57,11 @@ def stage_frame(frame: DataFrame, folder: Folder) -> StagedRows:
 
 
 def staging_folder(sinks: Sequence[Sink], fallback: Folder, epoch: int) -> Folder:
-    """Where rows are staged: next to their Parquet sink, so that publishing them is one rename.
+    """The folder to stage rows in: inside their Parquet sink, so that one rename publishes them.
 
     Args:
         sinks: the sinks of the rows.
-        fallback: the folder if none of them is a Parquet sink.
+        fallback: the folder to use if none of them is a Parquet sink.
         epoch: number of the epoch.
     """
     home = next((Folder.at(s.path) / STAGING for s in sinks if isinstance(s, ParquetSink)), fallback)

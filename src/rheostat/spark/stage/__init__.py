@@ -1,8 +1,8 @@
-"""One Spark stage: what the driver tells its tasks, how they run, and what they report.
+"""One Spark stage: the instructions to its tasks, the stage itself, and the reports of its tasks.
 
 In reading order:
 
-``specs``         what the driver tells the tasks
-``stage``         running the stage on Spark, one task per slot
-``task_reports``  what the tasks report back
+``specs``         the instructions that the driver sends to the tasks
+``stage``         runs the stage on Spark, one task per slot
+``task_reports``  the reports that the tasks send back
 """

@@ -1,4 +1,4 @@
-"""What the driver tells the tasks of a stage: plain values only."""
+"""The instructions that the driver sends to the tasks of a stage: plain values only."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rheostat.state.segments import Segment
 
 @dataclass(frozen=True, kw_only=True)
 class WindowTableSpec:
-    """A window table in one stage.
+    """What a stage does with a window table.
 
     Attributes:
-        table: the table as it was planned.
-        folder: where its segments are.
+        table: the table in the physical plan.
+        folder: folder of its segments.
         segments: the live segments that the stage reads.
-        fold: the segments to fold into this epoch's segment.
+        fold: the segments to fold into the segment of this epoch.
         before: the watermark up to which windows have been closed; None before the first.
-        after: the watermark up to which to close them now; None while partials are taken in.
+        after: the watermark up to which to close windows now; None in a stage that ingests.
     """
 
     table: WindowTable
@@ -34,16 +34,16 @@ class WindowTableSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyedTableSpec:
-    """A keyed table in one stage.
+    """What a stage does with a keyed table.
 
     Attributes:
-        table: the table as it was planned.
-        folder: where its segments are.
-        segments: all live segments, including those to be folded.
-        fold: the segments to fold into this epoch's segment.
+        table: the table in the physical plan.
+        folder: folder of its segments.
+        segments: all live segments, including those to fold.
+        fold: the segments to fold into the segment of this epoch.
         before: the watermark up to which timers have been called; None before the first.
-        after: the watermark up to which to call them now; None while rows are taken in.
-        now: the time that time to live is measured by, in microseconds; None if nothing expires.
+        after: the watermark up to which to call timers now; None in a stage that ingests.
+        now: the time by which state expires, in microseconds; None if nothing expires.
     """
 
     table: KeyedTable
@@ -57,17 +57,17 @@ class KeyedTableSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class StageSpec:
-    """A stage of an epoch.
+    """One stage of an epoch.
 
     Attributes:
         epoch: number of the epoch.
-        parts: for every task, the component and the slot it works for.
-        routing: per component, the slot of every shard.
-        tables: per component, its window tables.
-        keyed: per component, its keyed tables.
-        feeds: what travels to the tasks; empty when windows are closed.
-        staging: per operator whose results are read, the folder for its result files.
-        moved: per component, the shards that belong to another slot than in the epoch before.
+        parts: for every task, in the order of the partitions, its component and slot.
+        routing: by component, the slot of every shard.
+        tables: by component, its window tables.
+        keyed: by component, its keyed tables.
+        feeds: the feeds that the tasks receive; empty in a stage that closes windows.
+        staging: by operator whose results are read, the folder for its result files.
+        moved: by component, the shards whose slot differs from that in the previous epoch.
     """
 
     epoch: int

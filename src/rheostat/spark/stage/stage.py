@@ -1,4 +1,4 @@
-"""Running a stage of an epoch on Spark: one task per slot, Arrow in, one line of report out."""
+"""Runs a stage of an epoch on Spark: one task per slot, which receives Arrow batches and returns one report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rheostat.spark.stage.task_reports import PartReport
 from rheostat.spark.tasks.task import REPORT_SCHEMA, close_task, ingest_task
 
 EPOCH_CONF = {
-    # The plan of an epoch is known to be good; adapting it would cost a job per exchange.
+    # Adaptive execution would cost one more job per exchange, and the plan of an epoch gains nothing from it.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -25,40 +25,44 @@ _CHECKPOINT_FAILED = re.compile(r"CheckpointError: ([^\n]*)")
 
 
 def ingest_stage(rows: DataFrame, spec: StageSpec) -> DataFrame:
-    """The stage that sends feeds to their slots and takes them in; ``collect_reports`` runs it."""
+    """The stage that sends feeds to their slots and ingests them there; ``collect_reports`` runs it."""
     routed = rows.repartitionById(len(spec.parts), PART).drop(PART)
     return routed.mapInArrow(ingest_task(spec), REPORT_SCHEMA)
 
 
 def close_stage(spark: SparkSession, spec: StageSpec) -> DataFrame:
-    """The stage that closes windows and calls timers, slot by slot; ``collect_reports`` runs it."""
+    """The stage that closes windows and calls timers in every slot; ``collect_reports`` runs it."""
     tasks = len(spec.parts)
     return spark.range(0, tasks, 1, tasks).mapInArrow(close_task(spec), REPORT_SCHEMA)
 
 
 def collect_reports(stage: DataFrame) -> list[PartReport]:
-    """Run a stage and return what its tasks report.
+    """Run a stage and return the reports of its tasks.
 
     Raises:
-        OperatorError: a user's function failed in a task.
+        OperatorError: a function of the user failed in a task.
         CheckpointError: a task could not read the state.
     """
     try:
         return [PartReport.from_json(row.report) for row in stage.collect()]
     except Exception as error:
-        better = explain_error(error)
-        if better is error:
+        explained = explain_error(error)
+        if explained is error:
             raise
-        raise better from error
+        raise explained from error
 
 
 def explain_error(error: BaseException) -> BaseException:
-    """The error a user should see: one that names the operator and keeps the traceback of the user's own code."""
+    """The error to show to the user.
+
+    If a task failed in the user's code or could not read the state, this is the error that the task raised, with the
+    operator's name and the traceback of the user's code. Any other error is returned as it is.
+    """
     if isinstance(error, RheostatError):
         return error
     text = str(error)
-    if (found := OperatorError.found_in(text)) is not None:
-        return found
+    if (operator_error := OperatorError.found_in(text)) is not None:
+        return operator_error
     if isinstance(error, PythonException) and (match := _CHECKPOINT_FAILED.search(text)):
         return CheckpointError(match[1])
     return error

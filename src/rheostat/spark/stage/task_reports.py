@@ -1,4 +1,4 @@
-"""What the tasks of a stage report to the driver: plain values that travel as one line of JSON per task."""
+"""The reports of tasks to the driver: plain values, sent as one line of JSON per task."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rheostat.state.segments import Segment
 
 @dataclass(kw_only=True)
 class TableReport:
-    """What a task did to a table.
+    """What a task did with one table.
 
     Attributes:
         segment: the segment it wrote; None if there was nothing to write.
-        rows: rows that came in, including those without event time.
-        partials: partials, or changed keys, that were taken in.
-        late: rows that missed a window.
-        dropped: late rows that missed every window.
+        rows: rows received, including rows without event time.
+        partials: partials received by a window table, or changed keys of a keyed table.
+        late: rows that missed at least one window.
+        dropped: rows that missed every window.
         nulls: rows without event time.
         max_time: newest event time, in microseconds; None if no row had one.
         arrivals: arrival times in microseconds with the number of rows at each, thinned.
@@ -39,10 +39,10 @@ class TableReport:
 
 @dataclass
 class ResultFile:
-    """A file of results.
+    """A file with results.
 
     Attributes:
-        operator: the operator that gave them.
+        operator: the operator that they are from.
         file: name of the file in the operator's staging folder.
         rows: number of rows.
     """
@@ -54,18 +54,18 @@ class ResultFile:
 
 @dataclass
 class PartReport:
-    """What a task did.
+    """What one task did.
 
     Attributes:
-        component: the component it worked for.
-        slot: the slot it worked for.
-        seconds: how long it worked, without waiting for rows.
-        tables: per table, what it did.
-        results: the result files it wrote.
-        shards: per shard, useful seconds, where the work of shards can be told apart.
-        hottest: shard, key and share of the task's work of its busiest key; None if it is not known.
+        component: the component of the task.
+        slot: the slot of the task.
+        seconds: duration of the task, without waiting for its input.
+        tables: by table, what the task did with it.
+        results: the result files that it wrote.
+        shards: by shard, its useful seconds; shards without work are left out.
+        hottest: the busiest key: its shard, the key in words and its share of the task's work; None if not known.
         fetched: bytes copied from the checkpoint to the node's cache.
-        migrated: bytes of ``fetched`` that were copied because shards moved to this slot.
+        migrated: the part of ``fetched`` copied because shards moved to this slot.
     """
 
     component: str
@@ -80,30 +80,30 @@ class PartReport:
     migrated: int = 0
 
     def spend(self, shards: Ints, seconds: float, measured: Floats | None = None) -> None:
-        """Count seconds towards shards.
+        """Add seconds of work to the shards that caused it.
 
         Args:
             shards: the shard of every row.
             seconds: the seconds spent on all rows.
-            measured: per shard, the seconds that were measured; the rest is spread over shards by their rows.
+            measured: the measured seconds of every shard, if any. The rest is divided among shards by their rows.
         """
         if not len(shards):
             return
         rows = np.bincount(shards)
-        known = 0.0 if measured is None else float(measured.sum())
-        spread = rows * (max(seconds - known, 0.0) / len(shards))
+        measured_total = 0.0 if measured is None else float(measured.sum())
+        by_shard = rows * (max(seconds - measured_total, 0.0) / len(shards))
         if measured is not None:
-            spread = spread + measured[: len(spread)]
-        for shard in np.flatnonzero(spread):
-            self.shards[int(shard)] = self.shards.get(int(shard), 0.0) + round(float(spread[shard]), 7)
+            by_shard = by_shard + measured[: len(by_shard)]
+        for shard in np.flatnonzero(by_shard):
+            self.shards[int(shard)] = self.shards.get(int(shard), 0.0) + round(float(by_shard[shard]), 7)
 
-    def note_hottest(self, found: tuple[int, str, float]) -> None:
-        """Remember the busiest key of the busiest operator."""
-        if self.hottest is None or found[2] > self.hottest[2]:
-            self.hottest = found
+    def note_hottest(self, candidate: tuple[int, str, float]) -> None:
+        """Keep the key with the largest share, if the task runs several operators."""
+        if self.hottest is None or candidate[2] > self.hottest[2]:
+            self.hottest = candidate
 
     def to_json(self) -> str:
-        """The report as a line that travels through Spark."""
+        """The report as one line of JSON."""
         return json.dumps(self, default=_to_plain)
 
     @classmethod

@@ -1,19 +1,19 @@
-"""What runs inside Python workers: one task per slot of a component.
+"""The code that runs in Python workers: one task per slot of a component.
 
-A task reads the segments of its shards, writes new ones under names of its own, and returns one report. Nothing it
-writes counts until the driver commits an epoch that mentions it, so tasks may be killed, repeated or run twice.
+A task reads the segments of its shards, writes new files under unique names, and returns one report. Its files do not
+count until the driver commits an epoch that lists them, so a task may be killed, repeated or run twice.
 
 In reading order:
 
-``task``            the two kinds of tasks: take an epoch's rows in, and close what the watermark has passed
-``feed_rows``       the rows of one feed out of everything that arrived
+``task``            the two kinds of tasks: one ingests rows, the other closes windows and calls timers
+``feed_rows``       the rows of one feed among all rows that the task received
 ``window_ingest``   window tables: write new partials as a segment, refresh open windows
 ``pane_placement``  the granules that new partials belong to, and which of them are late
 ``window_close``    window tables: close windows that have ended
-``keyed_rows``      keyed tables: the rows for a processor, in order and in their types
-``keyed_task``      keyed tables: call user logic with rows and timers, write what changed
-``hottest_key``     the key that caused most work in a task
-``time_limit``      a time limit on user code
+``keyed_rows``      keyed tables: the rows for a processor, sorted and with the types of the topology
+``keyed_task``      keyed tables: call the user's functions with rows and timers, write changed state
+``hottest_key``     the key that caused the most work in a task
+``time_limit``      a time limit on the user's functions
 ``result_files``    results as Parquet files
-``arrival_times``   when rows arrived, thinned to what latency needs
+``arrival_times``   the arrival times of rows, thinned for the quantiles of latency
 """

@@ -1,4 +1,4 @@
-"""The rows of one feed out of everything that arrived at a task."""
+"""The rows of one feed among all rows that a task received."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rheostat.spark.stage.specs import StageSpec
 
 
 def feeds_of(spec: StageSpec, table: str, arrived: pa.Table | None) -> Iterator[tuple[Feed, pa.Table]]:
-    """The feeds of a table, each with its rows under the names of its own columns.
+    """The feeds of a table with their rows. The columns have the names in ``Feed.columns``.
 
     Args:
         spec: the stage.
         table: name of the table.
-        arrived: everything that arrived at the task, of all feeds; None if nothing did.
+        arrived: all rows that the task received, of all feeds; None if there are none.
     """
     for feed in spec.feeds:
         if arrived is not None and feed.table == table:

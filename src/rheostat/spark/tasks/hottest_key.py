@@ -1,4 +1,4 @@
-"""The key that caused most work in a task, so that a key too busy for any slot can be named."""
+"""The key that caused the most work in a task, so that a key too busy for any slot can be named."""
 
 from __future__ import annotations
 
@@ -16,26 +16,32 @@ from rheostat.windows.window_layout import HASH
 def hottest_key(
     process: Process, rows: Mapping[str, pl.DataFrame], result: CallResult, shards: int
 ) -> tuple[int, str, float]:
-    """The key with most work in the busiest shard: the shard, the key in words, and its share of the task's work.
+    """The key with the most work in the busiest shard: the shard, the key in words, and its share of the task's work.
 
     Args:
         process: the operator.
-        rows: per stream, the rows it was called with.
-        result: what the call gave; work is its measured seconds, or the number of rows if there are none.
+        rows: by stream, the rows of the call; at least one stream has rows.
+        result: the result of the call. Work is its measured seconds, or the number of rows if there are none.
         shards: the number of shards.
     """
-    frame = rows[process.upstream] if len(rows[process.upstream]) else max(rows.values(), key=len)
     if result.costs is not None:
         hashes, weights = result.costs
     else:
-        hashes = frame[HASH].to_numpy()
+        hashes = np.concatenate([frame[HASH].to_numpy() for frame in rows.values()])
         weights = np.ones(len(hashes))
-    where = shards_of(hashes, shards)
-    busiest = int(np.bincount(where, weights=weights, minlength=shards).argmax())
-    inside = where == busiest
-    names, index = np.unique(hashes[inside], return_inverse=True)
-    sums = np.bincount(index, weights=weights[inside])
-    hottest = int(names[int(sums.argmax())])
-    found = frame.filter(pl.col(HASH) == hottest).select(f"r.{k}" for k in process.keys).head(1).rows()
-    text = ", ".join(f"{k}={v!r}" for k, v in zip(process.keys, found[0], strict=True)) if found else ""
-    return busiest, text, float(sums.max() / max(float(weights.sum()), 1e-12))
+    shard_of = shards_of(hashes, shards)
+    busiest = int(np.bincount(shard_of, weights=weights, minlength=shards).argmax())
+    in_shard = shard_of == busiest
+    keys, key_of = np.unique(hashes[in_shard], return_inverse=True)
+    work = np.bincount(key_of, weights=weights[in_shard])
+    share = float(work.max() / max(float(weights.sum()), 1e-12))
+    return busiest, _describe(process, rows, int(keys[int(work.argmax())])), share
+
+
+def _describe(process: Process, rows: Mapping[str, pl.DataFrame], key_hash: int) -> str:
+    """The values of the key with this hash, as in ``word='a'``."""
+    for frame in rows.values():
+        values = frame.filter(pl.col(HASH) == key_hash).select(f"r.{k}" for k in process.keys).head(1).rows()
+        if values:
+            return ", ".join(f"{k}={v!r}" for k, v in zip(process.keys, values[0], strict=True))
+    return ""

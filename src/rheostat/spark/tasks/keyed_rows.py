@@ -1,4 +1,4 @@
-"""Keyed tables: the rows for a processor, in order and in the types of the topology."""
+"""Keyed tables: the rows for a processor, sorted and with the types of the topology."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from rheostat.types import arrow_type
 from rheostat.windows.window_layout import HASH
 
 
-def read_rows(spec: StageSpec, given: KeyedTableSpec, arrived: pa.Table | None) -> dict[str, pl.DataFrame]:
-    """Per stream, its rows in order, with the columns that the runtime added to them.
+def read_rows(spec: StageSpec, table_spec: KeyedTableSpec, arrived: pa.Table | None) -> dict[str, pl.DataFrame]:
+    """By stream, its rows in order: the stream's own columns as ``r.NAME``, and columns that the runtime added.
 
     Args:
         spec: the stage.
-        given: the table.
-        arrived: everything that arrived at the task; None if nothing did.
+        table_spec: the table.
+        arrived: all rows that the task received; None if there are none.
     """
-    process = given.table.process
+    process = table_spec.table.process
     rows = {}
-    for feed, table in feeds_of(spec, given.table.name, arrived):
+    for feed, table in feeds_of(spec, table_spec.table.name, arrived):
         frame = to_polars(cast_stream(process, feed.stream, table))
         order = [*(f"r.{c}" for c in process.order), *([SEQUENCE] if process.ordered else [])]
         in_order = not process.ordered or (len(order) == 1 and frame[SEQUENCE].is_sorted())
@@ -37,17 +37,17 @@ def read_rows(spec: StageSpec, given: KeyedTableSpec, arrived: pa.Table | None) 
 
 
 def user_columns(process: Process, rows: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The rows with the stream's own columns and the hash, without the columns that the runtime added."""
+    """By stream, its rows with only its own columns and the routing hash."""
     return {stream: rows[stream].select(HASH, *_types(process, stream)) for stream in process.upstreams}
 
 
 def cast_stream(process: Process, stream: str, table: pa.Table) -> pa.Table:
-    """The rows in the types of the topology; Spark sends timestamps in the zone of its session."""
+    """The rows with the types of the topology; Spark sends timestamps in the time zone of its session."""
     types = _types(process, stream)
     return table.cast(pa.schema([pa.field(f.name, types.get(f.name, f.type)) for f in table.schema]))
 
 
 def _types(process: Process, stream: str) -> dict[str, pa.DataType]:
-    """A stream's columns as they travel. The prefix keeps them apart from the columns that the runtime adds."""
+    """The types of a stream's columns, which are prefixed to keep them apart from columns that the runtime adds."""
     columns = process.inputs[process.upstreams.index(stream)]
     return {f"r.{c.name}": arrow_type(c.type) for c in columns}

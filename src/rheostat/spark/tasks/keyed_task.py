@@ -1,4 +1,4 @@
-"""Keyed tables: call user logic with an epoch's rows or with timers that are due, and write what changed."""
+"""Keyed tables: call the user's functions with new rows or due timers, and write changed state and results."""
 
 from __future__ import annotations
 
@@ -29,61 +29,61 @@ from rheostat.state.window_table import arrow_schema, to_polars
 from rheostat.windows.window_layout import HASH
 
 
-def take_rows(spec: StageSpec, given: KeyedTableSpec, arrived: pa.Table | None, report: PartReport) -> None:
-    """Call the operator's logic with the rows that arrived for this slot, and write what it gives.
+def ingest_rows(spec: StageSpec, table_spec: KeyedTableSpec, arrived: pa.Table | None, report: PartReport) -> None:
+    """Call the user's function with the new rows of this slot, and write changed state and results.
 
     Args:
         spec: the stage.
-        given: the table.
-        arrived: everything that arrived at the task; None if nothing did.
-        report: what the task did so far; it is added to.
+        table_spec: the table.
+        arrived: all rows that the task received; None if there are none.
+        report: the report of the task; what it does here is added.
     """
-    process = given.table.process
-    did = report.tables[given.table.name] = TableReport()
+    process = table_spec.table.process
+    table_report = report.tables[table_spec.table.name] = TableReport()
     shards = len(spec.routing[report.component])
     began = time.perf_counter()
-    rows = read_rows(spec, given, arrived)
-    did.rows = sum(len(f) for f in rows.values())
-    if not did.rows:
-        if given.fold:
-            _write(spec, given, None, report)
+    rows = read_rows(spec, table_spec, arrived)
+    table_report.rows = sum(len(f) for f in rows.values())
+    if not table_report.rows:
+        if table_spec.fold:
+            _write(spec, table_spec, None, report)
         return
     hashes = np.concatenate([f[HASH].to_numpy() for f in rows.values()])
-    state = _reader(spec, given, given.segments, report).lookup(hashes)
-    moment = CallMoment(spec.epoch, given.before, given.now)
+    state = _reader(spec, table_spec, table_spec.segments, report).lookup(hashes)
+    moment = CallMoment(spec.epoch, table_spec.before, table_spec.now)
     with time_limit(process.time_limit, process.name):
         call = key_calls.call_rows if process.per_key else frame_calls.call_rows
-        result = call(process, given.table.layout, user_columns(process, rows), state, moment)
+        result = call(process, table_spec.table.layout, user_columns(process, rows), state, moment)
     if process.clock == "event" and process.ttl is not None:
-        result = touch_by_event_time(result, state, given.before, rows)
-    did.arrivals = arrivals_of(rows[process.upstream]) if ARRIVAL in rows[process.upstream].columns else []
-    _write(spec, given, result, report)
+        result = touch_by_event_time(result, state, table_spec.before, rows)
+    table_report.arrivals = arrivals_of(rows[process.upstream]) if ARRIVAL in rows[process.upstream].columns else []
+    _write(spec, table_spec, result, report)
     report.spend(shards_of(hashes, shards), time.perf_counter() - began, _seconds_by_shard(result, shards))
     report.note_hottest(hottest_key(process, rows, result, shards))
 
 
-def call_timers(spec: StageSpec, given: KeyedTableSpec, report: PartReport) -> None:
-    """Call the operator's timers that the watermark has passed, and write what they give.
+def call_timers(spec: StageSpec, table_spec: KeyedTableSpec, report: PartReport) -> None:
+    """Call the timers that the watermark has passed, and write changed state and results.
 
     Args:
         spec: the stage.
-        given: the table.
-        report: what the task did so far; it is added to.
+        table_spec: the table.
+        report: the report of the task; what it does here is added.
     """
-    process, layout, until = given.table.process, given.table.layout, given.after
+    process, layout, until = table_spec.table.process, table_spec.table.layout, table_spec.after
     assert until is not None
-    report.tables[given.table.name] = TableReport()
+    report.tables[table_spec.table.name] = TableReport()
     began = time.perf_counter()
-    found = _reader(spec, given, given.segments, report).due(given.before, until)
-    due = found.filter((pl.col(TIMERS).list.min() <= until).fill_null(False))
+    candidates = _reader(spec, table_spec, table_spec.segments, report).due(table_spec.before, until)
+    due = candidates.filter((pl.col(TIMERS).list.min() <= until).fill_null(False))
     if due.is_empty():
         return
     with time_limit(process.time_limit, process.name):
         call = key_calls.call_timers if process.per_key else frame_calls.call_timers
-        result = call(process, layout, due, CallMoment(spec.epoch, until, given.now))
+        result = call(process, layout, due, CallMoment(spec.epoch, until, table_spec.now))
     if process.clock == "event" and process.ttl is not None:
         result = touch_by_event_time(result, due, until, {})
-    _write(spec, given, result, report)
+    _write(spec, table_spec, result, report)
     shards = shards_of(due[HASH].to_numpy(), len(spec.routing[report.component]))
     report.spend(shards, time.perf_counter() - began)
 
@@ -91,57 +91,60 @@ def call_timers(spec: StageSpec, given: KeyedTableSpec, report: PartReport) -> N
 def touch_by_event_time(
     result: CallResult, before: pl.DataFrame, watermark: int | None, rows: Mapping[str, pl.DataFrame]
 ) -> CallResult:
-    """The result with the time at which each key last changed, by event time.
+    """The result with the event time at which each key last changed.
 
-    That is the event time of the newest row the key ever had, or the watermark if that is later.
+    That is the event time of the key's newest row so far, or the watermark if that is later.
 
     Args:
-        result: what a call gave.
+        result: the result of a call.
         before: the state of its keys before the call.
-        watermark: the watermark at the call.
-        rows: per stream, the rows of the call.
+        watermark: the watermark at the call; None before the first.
+        rows: by stream, the rows of the call.
     """
     times = [before.select(HASH, pl.col(TOUCHED).alias(MAX_TIME))]
     times += [f.select(HASH, MAX_TIME) for f in rows.values() if MAX_TIME in f.columns]
     newest = pl.concat(times).group_by(HASH).agg(pl.col(MAX_TIME).max())
-    known = result.state.join(newest, on=HASH, how="left")
+    state = result.state.join(newest, on=HASH, how="left")
     touched = pl.max_horizontal(MAX_TIME, pl.lit(watermark, dtype=pl.Int64)).alias(TOUCHED)
-    return replace(result, state=known.with_columns(touched).select(result.state.columns))
+    return replace(result, state=state.with_columns(touched).select(result.state.columns))
 
 
-def _reader(spec: StageSpec, given: KeyedTableSpec, segments: Sequence[Segment], report: PartReport) -> KeyedReader:
-    """The slot's keys in some of the table's segments."""
-    mine = owned(spec.routing[report.component], report.slot)
-    return KeyedReader(given.folder, given.table.layout, segments, mine, now=given.now, ttl=given.table.process.ttl)
+def _reader(
+    spec: StageSpec, table_spec: KeyedTableSpec, segments: Sequence[Segment], report: PartReport
+) -> KeyedReader:
+    """A reader of the slot's keys in some segments of the table."""
+    shards = owned(spec.routing[report.component], report.slot)
+    table = table_spec.table
+    return KeyedReader(table_spec.folder, table.layout, segments, shards, now=table_spec.now, ttl=table.process.ttl)
 
 
-def _write(spec: StageSpec, given: KeyedTableSpec, result: CallResult | None, report: PartReport) -> None:
-    """Write changed state and folded segments as one segment, and output as a result file."""
-    table = given.table
+def _write(spec: StageSpec, table_spec: KeyedTableSpec, result: CallResult | None, report: PartReport) -> None:
+    """Write changed state and folded segments as one segment, and the output as a result file."""
+    table = table_spec.table
     folded = []
-    if given.fold:
-        complete = len(given.fold) == len(given.segments)
-        folded = _reader(spec, given, given.fold, report).fold(given.before, complete=complete)
+    if table_spec.fold:
+        complete = len(table_spec.fold) == len(table_spec.segments)
+        folded = _reader(spec, table_spec, table_spec.fold, report).fold(table_spec.before, complete=complete)
     state = to_polars(arrow_schema(table.layout).empty_table()) if result is None else result.state
-    did = report.tables[table.name]
-    did.segment = write_keys(
-        given.folder,
+    table_report = report.tables[table.name]
+    table_report.segment = write_keys(
+        table_spec.folder,
         table.layout,
         state,
         None if result is None else result.wakes,
         folded,
-        watermark=given.before if given.after is None else given.after,
+        watermark=table_spec.before if table_spec.after is None else table_spec.after,
         epoch=spec.epoch,
         slot=report.slot,
         shards=len(spec.routing[report.component]),
     )
-    did.partials = len(state)
+    table_report.partials = len(state)
     if result is not None:
         write_results(spec, table.name, result.output, report)
 
 
 def _seconds_by_shard(result: CallResult, shards: int) -> Floats | None:
-    """Seconds per shard that were measured key by key; None if they were not."""
+    """The measured seconds of every shard; None if time was not measured by key."""
     if result.costs is None:
         return None
     hashes, seconds = result.costs

@@ -1,4 +1,4 @@
-"""The granules that new partials belong to. ``windows.lateness`` decides it pane by pane; here it is applied."""
+"""Places new partials in the granules they belong to, as ``windows.lateness`` decides for each pane."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ from rheostat.windows.window_layout import GRANULE, START
 _HOME = "home"
 
 
-def place_partials(given: WindowTableSpec, new: pl.DataFrame, report: TableReport) -> pl.DataFrame:
-    """New partials with the granules they belong to; late and dropped rows are counted in the report.
+def place_partials(table_spec: WindowTableSpec, new: pl.DataFrame, report: TableReport) -> pl.DataFrame:
+    """The new partials with the granules they belong to.
 
     Args:
-        given: the table.
-        new: new partials, with ``start`` of their pane.
-        report: what is told to the driver.
+        table_spec: the table.
+        new: new partials, with the ``start`` of their pane.
+        report: the report on the table; late and dropped rows are counted in it.
     """
-    placements = {start: place(given.table.plan, start, given.before) for start in new[START].unique().to_list()}
+    plan, layout, watermark = table_spec.table.plan, table_spec.table.layout, table_spec.before
+    placements = {start: place(plan, start, watermark) for start in new[START].unique().to_list()}
     report.late = _rows_in(new, [start for start, p in placements.items() if p.late])
     report.dropped = _rows_in(new, [start for start, p in placements.items() if p.dropped])
     if all(p.homes == ((PANE, start),) for start, p in placements.items()):
-        names = [c.name for c in given.table.layout.columns]
+        names = [c.name for c in layout.columns]
         return new.select(pl.lit(PANE, dtype=pl.Int16).alias(GRANULE), START, *names)
     homes = [(start, granule, home) for start, p in placements.items() for granule, home in p.homes]
     where = pl.DataFrame(homes, schema={START: pl.Int64, GRANULE: pl.Int16, _HOME: pl.Int64}, orient="row")
     placed = new.join(where, on=START).drop(START).rename({_HOME: START})
-    # Late rows of several panes may meet in one stored granule; a segment holds each key there once.
-    return given.table.layout.merge(placed, within=[GRANULE, START])
+    # Late rows of several panes may belong to the same granule, where a segment holds each key only once.
+    return layout.merge(placed, within=[GRANULE, START])
 
 
 def _rows_in(partials: pl.DataFrame, starts: list[int]) -> int:

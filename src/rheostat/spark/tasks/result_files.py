@@ -1,4 +1,4 @@
-"""Results as Parquet files: what a task gives goes into the staging folder of its operator."""
+"""Writes the results of a task as Parquet files into the staging folder of their operator."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ from rheostat.spark.stage.task_reports import PartReport, ResultFile
 def write_results(spec: StageSpec, operator: str, results: pa.Table | None, report: PartReport) -> None:
     """Write an operator's results as one file and note it in the report.
 
-    Nothing is written if there are no results, or if no sink and no operator reads them. The file's name is new for
-    every attempt, so an attempt that is repeated or abandoned does no harm.
+    Nothing is written if there are no results, or if no sink and no operator reads them. Every attempt uses a new
+    file name, so repeated or abandoned attempts do no harm.
+
+    Args:
+        spec: the stage.
+        operator: the operator that the results are from.
+        results: the rows; None if there are none.
+        report: the report of the task; the file is added to it.
     """
     if results is None or operator not in spec.staging:
         return

@@ -1,4 +1,4 @@
-"""The two kinds of tasks: one takes an epoch's rows in, the other closes what the watermark has passed."""
+"""The two kinds of tasks: one ingests partials and rows, the other closes windows and calls timers."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pyspark import TaskContext
 from rheostat.errors import OperatorError
 from rheostat.spark.stage.specs import KeyedTableSpec, StageSpec, WindowTableSpec
 from rheostat.spark.stage.task_reports import PartReport
-from rheostat.spark.tasks.keyed_task import call_timers, take_rows
+from rheostat.spark.tasks.keyed_task import call_timers, ingest_rows
 from rheostat.spark.tasks.window_close import close_windows
-from rheostat.spark.tasks.window_ingest import take_partials
+from rheostat.spark.tasks.window_ingest import ingest_partials
 from rheostat.state.cache import drain_fetches
 
 REPORT_SCHEMA = "report string"
-"""What a task returns to Spark: one line with its report."""
+"""What a task returns to Spark: its report as one line of JSON."""
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """A function for ``mapInArrow``."""
 
 
 def ingest_task(spec: StageSpec) -> Task:
-    """The task that takes an epoch's partials and rows in."""
+    """The task that ingests partials and rows."""
     return _task(spec, _ingest_part)
 
 
@@ -45,7 +45,7 @@ def _task(spec: StageSpec, work: Callable[[StageSpec, int, Iterable[pa.RecordBat
             report = work(spec, part, batches)
         except OverflowError as error:
             names = [o for t in spec.tables[spec.parts[part][0]] for o in t.table.operators]
-            raise OperatorError(", ".join(names), str(error)) from error
+            raise OperatorError(", ".join(names), str(error)) from error  # a sum exceeds bigint
         _count_fetches(spec, report)
         yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
 
@@ -58,22 +58,22 @@ def _ingest_part(spec: StageSpec, part: int, batches: Iterable[pa.RecordBatch]) 
     began = time.perf_counter()
     report = PartReport(component, slot)
     table = pa.Table.from_batches(arrived) if arrived else None
-    for given in spec.tables[component]:
-        take_partials(spec, given, table, report)
+    for table_spec in spec.tables[component]:
+        ingest_partials(spec, table_spec, table, report)
     for keyed in spec.keyed[component]:
-        take_rows(spec, keyed, table, report)
+        ingest_rows(spec, keyed, table, report)
     report.seconds = time.perf_counter() - began
     return report
 
 
 def _close_part(spec: StageSpec, part: int, batches: Iterable[pa.RecordBatch]) -> PartReport:
     for _ in batches:
-        pass  # the stage's input only makes Spark start a task
+        pass  # the input has one row per task, only to make Spark start the task
     component, slot = spec.parts[part]
     began = time.perf_counter()
     report = PartReport(component, slot)
-    for given in spec.tables[component]:
-        close_windows(spec, given, report)
+    for table_spec in spec.tables[component]:
+        close_windows(spec, table_spec, report)
     for keyed in spec.keyed[component]:
         call_timers(spec, keyed, report)
     report.seconds = time.perf_counter() - began
@@ -81,26 +81,26 @@ def _close_part(spec: StageSpec, part: int, batches: Iterable[pa.RecordBatch]) -
 
 
 def _count_fetches(spec: StageSpec, report: PartReport) -> None:
-    """Report the bytes that the task had to copy to this node, and those of them for shards that moved here."""
+    """Report the bytes that the task copied to this node, and how many of them because shards moved to its slot."""
     routing = spec.routing[report.component]
-    came = [s for s in spec.moved.get(report.component, ()) if routing[s] == report.slot]
-    known: list[WindowTableSpec | KeyedTableSpec] = [*spec.tables[report.component], *spec.keyed[report.component]]
-    ranges = {s.file: s.shards for given in known for s in (*given.segments, *given.fold)}
+    moved_here = [s for s in spec.moved.get(report.component, ()) if routing[s] == report.slot]
+    tables: list[WindowTableSpec | KeyedTableSpec] = [*spec.tables[report.component], *spec.keyed[report.component]]
+    shards_in = {s.file: s.shards for table_spec in tables for s in (*table_spec.segments, *table_spec.fold)}
     for file, size in drain_fetches():
         report.fetched += size
-        first, last = ranges.get(file, (0, -1))
-        report.migrated += size if any(first <= s <= last for s in came) else 0
+        first, last = shards_in.get(file, (0, -1))
+        report.migrated += size if any(first <= s <= last for s in moved_here) else 0
 
 
 _frozen = False
 
 
 def _freeze_modules() -> None:
-    """Take all imported modules out of garbage collection, once per worker process.
+    """Exclude all imported modules from garbage collection, once per worker process.
 
-    PySpark collects garbage after every task, over everything that is imported. This saves about 30 ms per task.
+    PySpark collects garbage after every task, in all imported modules. Excluding them saves about 30 ms per task.
     """
-    global _frozen  # noqa: PLW0603 - once per worker process
+    global _frozen  # noqa: PLW0603
     if not _frozen:
         gc.collect()
         gc.freeze()

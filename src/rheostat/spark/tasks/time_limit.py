@@ -1,4 +1,4 @@
-"""A time limit on user code inside a Python worker."""
+"""A time limit on the user's functions in a Python worker."""
 
 from __future__ import annotations
 
@@ -13,15 +13,20 @@ from types import FrameType
 from rheostat.errors import OperatorError
 
 _GRACE = 10.0
-"""Seconds after the limit at which the process is ended, for code that cannot be interrupted."""
+"""Seconds from the time limit until a process that could not be interrupted is ended."""
 
 
 @contextmanager
 def time_limit(seconds: float, operator: str) -> Iterator[None]:
-    """Fail with an error that names the operator if the block takes longer than ``seconds``.
+    """Raise an ``OperatorError`` if the block takes longer than ``seconds``.
 
-    The alarm interrupts Python code wherever it is. Code that does not return to Python (a loop in C) cannot be
-    interrupted; its process is ended, which Spark reports as a crashed worker.
+    The alarm interrupts Python code wherever it is. Code that does not return to Python, such as a loop in C, cannot be
+    interrupted: its process is ended, which Spark reports as a crashed worker. Outside the main thread of a process
+    there is no alarm, and so no limit.
+
+    Args:
+        seconds: the limit.
+        operator: name of the operator for the error.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

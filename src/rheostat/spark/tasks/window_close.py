@@ -1,4 +1,4 @@
-"""Window tables: close the windows that have ended, and keep what later windows are derived from."""
+"""Window tables: close the windows that have ended, and store the results that later windows are derived from."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from rheostat.windows.close import close
 from rheostat.windows.window_layout import GRANULE, HASH, START
 
 
-def close_windows(spec: StageSpec, given: WindowTableSpec, report: PartReport) -> None:
+def close_windows(spec: StageSpec, table_spec: WindowTableSpec, report: PartReport) -> None:
     """Close a table's windows up to the new watermark and write their results.
 
     Args:
         spec: the stage.
-        given: the table.
-        report: what the task did so far; it is added to.
+        table_spec: the table.
+        report: the report of the task; what it does here is added.
     """
-    table, after = given.table, given.after
+    table, after = table_spec.table, table_spec.after
     assert after is not None
     routing = spec.routing[report.component]
     began = time.perf_counter()
-    reader = TableReader(given.folder, table.layout, given.segments, owned(routing, report.slot))
-    closed = list(close(reader, table.layout, table.plan, given.before, after))
+    reader = TableReader(table_spec.folder, table.layout, table_spec.segments, owned(routing, report.slot))
+    closed = list(close(reader, table.layout, table.plan, table_spec.before, after))
     kept = [
         c.frame.select(
             pl.lit(c.granule, dtype=pl.Int16).alias(GRANULE),
@@ -40,10 +40,10 @@ def close_windows(spec: StageSpec, given: WindowTableSpec, report: PartReport) -
         for c in closed
         if table.plan.keeps(c.granule, c.start, after)
     ]
-    did = report.tables[table.name] = TableReport()
+    table_report = report.tables[table.name] = TableReport()
     if kept:
-        did.segment = write_rows(
-            given.folder, table.layout, pl.concat(kept), epoch=spec.epoch, slot=report.slot, shards=len(routing)
+        table_report.segment = write_rows(
+            table_spec.folder, table.layout, pl.concat(kept), epoch=spec.epoch, slot=report.slot, shards=len(routing)
         )
     for output in table.outputs:
         if output.emit == "append" and output.operator in spec.staging:

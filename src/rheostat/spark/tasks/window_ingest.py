@@ -1,4 +1,4 @@
-"""Window tables: write an epoch's new partials as a segment, and refresh the open windows that changed."""
+"""Window tables: write the new partials of an epoch as a segment, and refresh the open windows that changed."""
 
 from __future__ import annotations
 
@@ -16,51 +16,51 @@ from rheostat.spark.tasks.arrival_times import arrivals_of
 from rheostat.spark.tasks.feed_rows import feeds_of
 from rheostat.spark.tasks.pane_placement import place_partials
 from rheostat.spark.tasks.result_files import write_results
-from rheostat.state.window_table import TableReader, arrow_schema, to_polars, write_rows
+from rheostat.state.window_table import TableReader, arrow_schema, fit_to_schema, to_polars, write_rows
 from rheostat.windows.custom import GROUP, Custom
 from rheostat.windows.partials import ROWS
 from rheostat.windows.refresh import refresh
 from rheostat.windows.window_layout import GRANULE, HASH, START, WindowLayout
 
 
-def take_partials(spec: StageSpec, given: WindowTableSpec, arrived: pa.Table | None, report: PartReport) -> None:
-    """Take the partials that arrived for a table in, in this order:
+def ingest_partials(spec: StageSpec, table_spec: WindowTableSpec, arrived: pa.Table | None, report: PartReport) -> None:
+    """Ingest the new partials of a table, in this order:
 
-    1. Read them out of the table's feeds, and count the rows they stand for.
+    1. Read them from the table's feeds, and count the rows that they aggregate.
     2. Place them in the granules they belong to, and count late rows.
-    3. Write them as one segment, together with the rows of older segments that are folded.
+    3. Write them as one segment, together with the rows of older segments to fold.
     4. Refresh the open windows that changed, for operators that emit updates.
 
     Args:
         spec: the stage.
-        given: the table.
-        arrived: everything that arrived at the task; None if nothing did.
-        report: what the task did so far; it is added to.
+        table_spec: the table.
+        arrived: all rows that the task received; None if there are none.
+        report: the report of the task; what it does here is added.
     """
     began = time.perf_counter()
     routing = spec.routing[report.component]
-    did = report.tables[given.table.name] = TableReport()
-    new = _new_partials(spec, given, arrived, did)
-    placed = [] if new is None or new.is_empty() else [place_partials(given, new, did)]
-    rows = _with_folded(given, placed, routing, report.slot)
+    table_report = report.tables[table_spec.table.name] = TableReport()
+    new = _new_partials(spec, table_spec, arrived, table_report)
+    placed = [] if new is None or new.is_empty() else [place_partials(table_spec, new, table_report)]
+    rows = _with_folded(table_spec, placed, routing, report.slot)
     if rows is not None:
-        did.segment = write_rows(
-            given.folder, given.table.layout, rows, epoch=spec.epoch, slot=report.slot, shards=len(routing)
+        table_report.segment = write_rows(
+            table_spec.folder, table_spec.table.layout, rows, epoch=spec.epoch, slot=report.slot, shards=len(routing)
         )
     if new is not None:
-        _write_refreshed(spec, given, new, report)
+        _write_refreshed(spec, table_spec, new, report)
         report.spend(shards_of(new[HASH].to_numpy(), len(routing)), time.perf_counter() - began)
 
 
 def _new_partials(
-    spec: StageSpec, given: WindowTableSpec, arrived: pa.Table | None, report: TableReport
+    spec: StageSpec, table_spec: WindowTableSpec, arrived: pa.Table | None, report: TableReport
 ) -> pl.DataFrame | None:
-    """One row per pane and key of what arrived; None if nothing did."""
-    layout = given.table.layout
+    """The new partials, one row per pane and key; None if nothing arrived for the table."""
+    layout = table_spec.table.layout
     fresh: list[pl.DataFrame] = []
-    for feed, rows in feeds_of(spec, given.table.name, arrived):
-        frame = to_polars(_cast_known(rows, layout))
-        fresh.append(_partials_of_rows(layout, frame) if feed.raw else _count_in(report, feed, frame))
+    for feed, rows in feeds_of(spec, table_spec.table.name, arrived):
+        frame = to_polars(_cast_state_columns(rows, layout))
+        fresh.append(_partials_of_rows(layout, frame) if feed.raw else _count_rows(report, feed, frame))
     if not fresh:
         return None
     names = [START, *(c.name for c in layout.columns)]
@@ -69,13 +69,13 @@ def _new_partials(
 
 
 def _with_folded(
-    given: WindowTableSpec, placed: list[pl.DataFrame], routing: tuple[int, ...], slot: int
+    table_spec: WindowTableSpec, placed: list[pl.DataFrame], routing: tuple[int, ...], slot: int
 ) -> pl.DataFrame | None:
-    """The rows of the epoch's segment: new ones, and those of the segments to fold; None if there are none."""
-    layout, plan, watermark = given.table.layout, given.table.plan, given.before
+    """The rows of the segment to write: the new ones and those of the segments to fold; None if there are none."""
+    layout, plan, watermark = table_spec.table.layout, table_spec.table.plan, table_spec.before
     parts = list(placed)
-    if given.fold:
-        reader = TableReader(given.folder, layout, given.fold, owned(routing, slot))
+    if table_spec.fold:
+        reader = TableReader(table_spec.folder, layout, table_spec.fold, owned(routing, slot))
         names = [GRANULE, START, *(c.name for c in layout.columns)]
         alive = reader.live(lambda g, s: watermark is None or plan.expiry(g, s) > watermark)
         parts += [f.select(names) for f in alive]
@@ -85,27 +85,27 @@ def _with_folded(
     return layout.merge(rows, within=[GRANULE, START]) if len(parts) > 1 else rows
 
 
-def _write_refreshed(spec: StageSpec, given: WindowTableSpec, changed: pl.DataFrame, report: PartReport) -> None:
+def _write_refreshed(spec: StageSpec, table_spec: WindowTableSpec, changed: pl.DataFrame, report: PartReport) -> None:
     """Write the current values of the open windows that changed, if some operator emits them."""
-    table, written = given.table, report.tables[given.table.name].segment
+    table, written = table_spec.table, report.tables[table_spec.table.name].segment
     if not table.refreshes or changed.is_empty():
         return
-    now = (*given.segments, *([written] if written else []))
-    reader = TableReader(given.folder, table.layout, now, owned(spec.routing[report.component], report.slot))
-    refreshed = list(refresh(reader, table.layout, table.plan, changed, given.before))
+    segments = (*table_spec.segments, *([written] if written else []))
+    reader = TableReader(table_spec.folder, table.layout, segments, owned(spec.routing[report.component], report.slot))
+    refreshed = list(refresh(reader, table.layout, table.plan, changed, table_spec.before))
     for output in table.outputs:
         if output.emit == "update" and output.operator in spec.staging:
             write_results(spec, output.operator, finish(output, refreshed), report)
 
 
-def _cast_known(rows: pa.Table, layout: WindowLayout) -> pa.Table:
-    """The rows with the types of the state, for columns that the state has."""
-    known = arrow_schema(layout)
-    return rows.cast(pa.schema([known.field(f.name) if f.name in known.names else f for f in rows.schema]))
+def _cast_state_columns(rows: pa.Table, layout: WindowLayout) -> pa.Table:
+    """The rows with the types of the state, in the columns that the state has."""
+    state = arrow_schema(layout)
+    return rows.cast(pa.schema([state.field(f.name) if f.name in state.names else f for f in rows.schema]))
 
 
-def _count_in(report: TableReport, feed: Feed, frame: pl.DataFrame) -> pl.DataFrame:
-    """Count a feed's rows, and leave those without event time out."""
+def _count_rows(report: TableReport, feed: Feed, frame: pl.DataFrame) -> pl.DataFrame:
+    """Count the rows of a feed in the report, and return the partials of those with event time."""
     timed = frame.filter(pl.col(START).is_not_null()) if frame[START].null_count() else frame
     report.partials += len(timed)
     if feed.counted:
@@ -122,7 +122,7 @@ def _count_in(report: TableReport, feed: Feed, frame: pl.DataFrame) -> pl.DataFr
 
 
 def _partials_of_rows(layout: WindowLayout, rows: pl.DataFrame) -> pl.DataFrame:
-    """Partials of user-written aggregates, made from rows; they have no other columns of the state."""
+    """The partials of user-written aggregates, computed from rows; the other columns of the state are missing."""
     by = [START, *layout.key_names]
     groups = rows.group_by(by).agg(pl.col(HASH).first()).with_row_index(GROUP)
     numbered = rows.join(groups.select(GROUP, *by), on=by, nulls_equal=True)
@@ -134,12 +134,9 @@ def _partials_of_rows(layout: WindowLayout, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _complete(frame: pl.DataFrame, layout: WindowLayout) -> pl.DataFrame:
-    """The frame with every column of the state, null where it had none, in the types of the state."""
+    """The frame with all columns and types of the state; columns that it does not have are null."""
     schema = arrow_schema(layout)
-    missing = [f for f in schema if f.name not in frame.columns]
-    if not missing:
+    if all(name in frame.columns for name in schema.names):
         return frame
     table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    for field in missing:
-        table = table.append_column(field, pa.nulls(len(table), field.type))
-    return to_polars(table.select([START, *schema.names]).cast(pa.schema([pa.field(START, pa.int64()), *schema])))
+    return to_polars(fit_to_schema(table, pa.schema([pa.field(START, pa.int64()), *schema])))
