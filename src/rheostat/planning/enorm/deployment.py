@@ -23,6 +23,12 @@ class Deployment:
         members: names of the operators of every component.
         placed: for every component, the node of each of its shards.
         distinct: how many different values an attribute has, as far as that is known.
+
+    >>> from rheostat.planning.enorm import Kind
+    >>> flow = OperatorGraph((PartitionedOperator("sum", Kind.COMPUTE, frozenset({"area"})),), {})
+    >>> now = Deployment(flow, members={"C1": ("sum",)}, placed={"C1": ("n1", "n1", "n2")}, distinct={"area": 20})
+    >>> now.home("sum"), now.nodes("C1"), now.most_nodes("C1")
+    ('C1', ('n1', 'n2'), 20.0)
     """
 
     flow: OperatorGraph

@@ -26,6 +26,10 @@ class FusedComponent:
     Attributes:
         operators: their names, in the order of the stream.
         attributes: those that all of them are partitioned by.
+
+    >>> (found,) = fuse({"sum": frozenset({"area", "user"}), "mean": frozenset({"area"})}, [("sum", "mean")])
+    >>> found
+    FusedComponent(operators=('sum', 'mean'), attributes=frozenset({'area'}))
     """
 
     operators: tuple[str, ...]
@@ -71,6 +75,13 @@ def score_by_component_rate(rates: Mapping[Edge, float]) -> Score:
 
     The paper scores the single edge. Two components with many thin edges between them are then fused late, when
     their attributes may no longer agree.
+
+    >>> ops = {"a": frozenset("xy"), "b": frozenset("x"), "c": frozenset("y"), "d": frozenset("y")}
+    >>> rates = {("a", "b"): 5.0, ("a", "c"): 4.0, ("a", "d"): 4.0, ("c", "d"): 9.0}
+    >>> for score in (score_by_rate(rates), score_by_component_rate(rates)):  # 5 rows/s to b, or 8 to c and d together
+    ...     print([c.operators for c in fuse(ops, rates, score)])
+    [('a', 'b'), ('c', 'd')]
+    [('a', 'c', 'd'), ('b',)]
     """
     check_rates(rates)
 
@@ -89,6 +100,11 @@ def score_by_attributes(components: Sequence[FusedComponent], candidates: Sequen
     """The paper's ``PA``: how common the shared attributes are, so that more can be fused later. Needs no trial run.
 
     A component counts once, however many operators it has: the paper counts among what is not fused yet.
+
+    >>> ops = {"a": frozenset("xy"), "b": frozenset("x"), "c": frozenset("y"), "d": frozenset("y")}
+    >>> edges = [("a", "b"), ("a", "c"), ("c", "d")]
+    >>> [c.operators for c in fuse(ops, edges, score_by_attributes)]  # more operators have y than x
+    [('a', 'c', 'd'), ('b',)]
     """
     common = Counter(a for c in components for a in c.attributes)
     return [float(sum(map(common.__getitem__, c[3]))) for c in candidates]

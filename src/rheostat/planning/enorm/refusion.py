@@ -84,6 +84,13 @@ class Patience:
         rest: observations after a change during which nothing is looked at.
         smoothing: weight of the newest observation in the rates that are looked at.
         horizon: observations for which a plan is expected to last; what it saves meanwhile must exceed the state moved.
+
+    >>> attributes = {"a": frozenset("xy"), "b": frozenset("x"), "c": frozenset("y")}
+    >>> watch = Watch((FusedComponent(("a", "b"), frozenset("x")), FusedComponent(("c",), frozenset("y"))))
+    >>> for patience in (Patience(times=3), Patience(times=1)):
+    ...     print(observe(watch, attributes, {("a", "b"): 1.0, ("a", "c"): 8.0}, patience).reason)
+    78% could become local: waiting whether it lasts
+    78% of the traffic becomes local, 1 operator moves
     """
 
     least: float = 0.05
@@ -109,6 +116,11 @@ class Watch:
         better: for how many observations in a row another plan has been better by enough.
         resting: observations still to be let pass.
         reason: what the last observation led to, in words.
+
+    >>> apart = Watch((FusedComponent(("a",), frozenset("x")), FusedComponent(("b",), frozenset("x"))))
+    >>> seen = observe(apart, {"a": frozenset("x"), "b": frozenset("x")}, {("a", "b"): 8.0})
+    >>> seen.better, seen.reason
+    (1, '100% could become local: waiting whether it lasts')
     """
 
     components: tuple[FusedComponent, ...]

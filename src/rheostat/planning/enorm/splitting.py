@@ -16,7 +16,12 @@ from rheostat.errors import TopologyError
 
 
 class Form(StrEnum):
-    """How a windowed component is laid out."""
+    """How a windowed component is laid out.
+
+    >>> m = ComponentLoad(1e6, 1e-5, windows=4, partials=20, shards=60, moves=10, shard_cost=0.1, shard_pause=0.5)
+    >>> choose_form(m, now=Form.SPLIT).form, Form.COMBINED.other
+    (<Form.COMBINED: 'combined'>, <Form.SPLIT: 'split'>)
+    """
 
     SPLIT = "split"
     COMBINED = "combined"
@@ -40,6 +45,12 @@ class ComponentLoad:
         moves: shards moved for balance [MK_p].
         shard_cost: seconds of CPU to move the state of one shard, one copy of it [K_1].
         shard_pause: seconds of latency to move a shard with its state [L].
+
+    >>> for windows in (4, 40):  # a combined component computes every row once per window
+    ...     m = ComponentLoad(1e6, 1e-5, windows, partials=20, shards=60, moves=10, shard_cost=0.1, shard_pause=0.5)
+    ...     print(choose_form(m, now=Form.COMBINED).reason)
+    combined stays: split 131 s of CPU, 0 s paused; combined 60 s of CPU, 5 s paused
+    split saves CPU: split 131 s of CPU, 0 s paused; combined 420 s of CPU, 5 s paused
     """
 
     rows: float
