@@ -32,7 +32,7 @@ class Thresholds:
     >>> learned = elysium.Profiles(flow, selectivity={}, cpu={"sum": elysium.Line(base=0.0, slope=1e6)})
     >>> estimator = elysium.Estimator({"t": learned}, overhead=elysium.Line(0.0, 1.0))
     >>> bounds = [elysium.Bounds(thresholds=Thresholds(core_max=most)) for most in (0.9, 0.3)]
-    >>> [elysium.compute_config(estimator, {"t": 2000.0}, b).config.slots for b in bounds]  # they use 88 % of a core
+    >>> [elysium.compute_config(estimator, {"t": 2000.0}, b).config.slots for b in bounds]  # 0.88 cores in all
     [1, 3]
     """
 

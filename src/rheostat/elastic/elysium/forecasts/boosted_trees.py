@@ -40,8 +40,8 @@ class BoostedTrees:
 
     >>> days = Series(np.tile([100.0] * 36 + [400.0] * 12, 4), step=1800.0)  # four days, each with a busy evening
     >>> forecast = BoostedTrees(trees=20).fitted(days, horizon=4)
-    >>> night, before_evening = forecast.peaks(days, np.array([110, 130]))
-    >>> bool(before_evening > 2 * night)
+    >>> morning, before_evening = forecast.peaks(days, np.array([110, 130]))
+    >>> bool(before_evening > 2 * morning)
     True
     """
 

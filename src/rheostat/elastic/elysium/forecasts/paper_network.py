@@ -35,8 +35,8 @@ class PaperNetwork:
 
     >>> days = Series(np.tile([100.0] * 36 + [400.0] * 12, 4), step=1800.0)  # four days, each with a busy evening
     >>> forecast = PaperNetwork(hidden=4, folds=2).fitted(days, horizon=4)
-    >>> night, before_evening = forecast.peaks(days, np.array([110, 130]))
-    >>> bool(before_evening > 2 * night)
+    >>> morning, before_evening = forecast.peaks(days, np.array([110, 130]))
+    >>> bool(before_evening > 2 * morning)
     True
     """
 
