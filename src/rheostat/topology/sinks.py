@@ -18,6 +18,8 @@ from rheostat.errors import TopologyError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+__all__ = ["MemorySink", "Sink", "console", "foreach", "format", "memory", "parquet"]
+
 EpochFunction = Callable[["DataFrame", int], None]
 """A function that takes the rows of an epoch and the epoch's number."""
 
@@ -129,6 +131,7 @@ class MemorySink:
 
 
 Sink = ParquetSink | ForeachSink | FormatSink | ConsoleSink | MemorySink
+"""Any of the sinks, for annotations; the functions below make them."""
 
 
 def parquet(path: str) -> ParquetSink:

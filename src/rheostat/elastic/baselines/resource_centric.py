@@ -43,6 +43,16 @@ class ResourceCentric:
         name: the name in reports.
         pause: what stops during a change in an engine without epochs.
         waits: time limits and rests of changes.
+
+    >>> from rheostat.elastic.model.observation import OperatorObservation
+    >>> plan = Plan({"count": OperatorPlan.even(shards=4, slots=2)}, nodes=1)
+    >>> rows, busy = np.array([45.0, 45.0, 5.0, 5.0]), np.array([0.9, 0.1])  # a row takes 10 ms
+    >>> count = OperatorObservation(plan=plan.operators["count"], arrived=rows, completed=rows, useful=busy)
+    >>> seen = Observation(time=1.0, seconds=1.0, operators={"count": count}, cores=np.array([8]), external=100.0)
+    >>> policy = ResourceCentric(bound=0.02)
+    >>> found = policy.decide(policy.learn(policy.begin(plan), seen), plan)
+    >>> found.reasons[0], found.revisions[0].plan.routing.tolist()  # two slots are enough, once they are even
+    ('E[T] 0.0133 s with 2 of 8 cores, bound 0.02 s', [1, 0, 0, 1])
     """
 
     bound: float = 0.02

@@ -40,6 +40,12 @@ class Bounds:
         thresholds: utilisation above which slots and nodes are in stress.
         allocator: assigns slots to nodes.
         apart: True to give every topology nodes of its own.
+
+    >>> from rheostat.elastic.elysium import Dataflow, Line, Profiles, ScalableOperator
+    >>> sums = Profiles(Dataflow("t", (ScalableOperator("sum", most=8),), ()), {}, {"sum": Line(base=0.0, slope=1e6)})
+    >>> estimator = Estimator({"t": sums}, overhead=Line(0.0, 1.0))
+    >>> [compute_config(estimator, {"t": 9000.0}, Bounds(most_nodes)).feasible for most_nodes in (1, 2)]  # 4 cores each
+    [False, True]
     """
 
     most_nodes: int = 4
@@ -112,6 +118,14 @@ def compute_config(
         loads: rows per second, by topology; topologies that run now and are missing here keep their slots and nodes.
         bounds: limits and options of the search.
         current: the configuration that runs now; None if nothing runs yet.
+
+    >>> from rheostat.elastic.elysium import Dataflow, Line, Profiles, ScalableOperator
+    >>> words = Dataflow("words", (ScalableOperator("split"), ScalableOperator("count")), (("split", "count"),))
+    >>> cpu = {"split": Line(base=0.0, slope=2e6), "count": Line(base=0.0, slope=5e5)}  # cycles per row
+    >>> learned = Profiles(words, selectivity={("split", "count"): 10.0}, cpu=cpu)
+    >>> chosen = compute_config(Estimator({"words": learned}, overhead=Line(0.0, 1.1)), loads={"words": 1000.0})
+    >>> chosen.config.parallelism, chosen.config.nodes
+    ({'words': {'split': 2, 'count': 4}}, 2)
     """
     bounds, current = bounds or Bounds(), current or NOTHING
     if not loads and current is not NOTHING:

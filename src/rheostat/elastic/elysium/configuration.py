@@ -26,6 +26,14 @@ class Thresholds:
             value.
         memory_max: share of a node's memory above which it is in stress; future work in the paper.
         bandwidth_max: share of a node's bandwidth above which it is in stress; future work in the paper.
+
+    >>> from rheostat import elysium
+    >>> flow = elysium.Dataflow("t", (elysium.ScalableOperator("sum"),), ())
+    >>> learned = elysium.Profiles(flow, selectivity={}, cpu={"sum": elysium.Line(base=0.0, slope=1e6)})
+    >>> estimator = elysium.Estimator({"t": learned}, overhead=elysium.Line(0.0, 1.0))
+    >>> bounds = [elysium.Bounds(thresholds=Thresholds(core_max=most)) for most in (0.9, 0.3)]
+    >>> [elysium.compute_config(estimator, {"t": 2000.0}, b).config.slots for b in bounds]  # 0.88 cores in all
+    [1, 3]
     """
 
     core_min: float = 0.25
@@ -52,6 +60,9 @@ class NodeType:
         hertz: cycles per second of one core.
         memory: bytes; None to ignore memory.
         bandwidth: bytes per second in each direction; None to ignore bandwidth.
+
+    >>> NodeType().capacity, NodeType(cores=8).capacity  # cycles per second
+    (9120000000.0, 18240000000.0)
     """
 
     cores: int = 4

@@ -18,6 +18,12 @@ class ScalableOperator:
         name: unique in its topology.
         most: maximum number of slots.
         least: minimum number of slots.
+
+    >>> from rheostat.elastic.elysium import Estimator, Line, Profiles, compute_config
+    >>> sums = Dataflow("t", (ScalableOperator("sum", least=2, most=4),), ())
+    >>> estimator = Estimator({"t": Profiles(sums, {}, {"sum": Line(0.0, 1e6)})}, overhead=Line(0.0, 1.0))
+    >>> [compute_config(estimator, {"t": load}).config.slots for load in (0.0, 4000.0, 1e6)]
+    [2, 3, 4]
     """
 
     name: str

@@ -57,6 +57,18 @@ class Elysium:
         past: input loads before the first observation, by topology; forecasts use them.
         name: the policy's name in reports.
         waits: time limits and rests of its changes.
+
+    >>> from rheostat.elastic.elysium import Config, Dataflow, Line, Profiles, ScalableOperator
+    >>> from rheostat.elastic.elysium.plans import plan_of
+    >>> sums = Dataflow("t", (ScalableOperator("sum"),), ())
+    >>> learned = Profiles(sums, selectivity={}, cpu={"sum": Line(base=0.0, slope=1e6)})  # cycles per row
+    >>> policy = Elysium(Estimator({"t": learned}, overhead=Line(0.0, 2.0)))
+    >>> now = plan_of(Config({"t": {"sum": 1}}, nodes=1), {"t": sums})
+    >>> found = policy.decide(LoadHistory({"t": Series(np.array([800.0, 5000.0]))}), now)
+    >>> [(r.operator, r.action.value, r.plan.nodes.tolist()) for r in found.revisions], found.nodes
+    ([('t/sum', 'scale out', [0, 0, 1, 1])], 2)
+    >>> found.reasons
+    ('t: 5000 rows/s need 4 of sum', '2 nodes: the busiest uses 69% of its threshold')
     """
 
     estimator: Estimator
@@ -143,6 +155,14 @@ class OnlyOperators:
         inner: the policy whose estimator, bounds and expected loads it uses.
         name: the policy's name in reports.
         waits: time limits and rests of its changes.
+
+    >>> from rheostat.elastic.elysium import Config, Dataflow, Line, Profiles, ScalableOperator
+    >>> from rheostat.elastic.elysium.plans import plan_of
+    >>> sums = Dataflow("t", (ScalableOperator("sum"),), ())
+    >>> estimator = Estimator({"t": Profiles(sums, {}, {"sum": Line(base=0.0, slope=1e6)})}, overhead=Line(0.0, 2.0))
+    >>> now = plan_of(Config({"t": {"sum": 1}}, nodes=1), {"t": sums})
+    >>> OnlyOperators(Elysium(estimator)).decide(LoadHistory({"t": Series(np.array([5000.0]))}), now).reasons
+    ('t: 5000 rows/s need 4 of sum', 'keeps 1 node: the busiest uses 137% of its threshold')
     """
 
     inner: Elysium
@@ -186,6 +206,14 @@ class OnlyNodes:
         bounds: limits and options of the search for a configuration.
         name: the policy's name in reports.
         waits: time limits and rests of its changes.
+
+    >>> from rheostat.elastic.elysium import Config, Dataflow, Line, Profiles, ScalableOperator
+    >>> from rheostat.elastic.elysium.plans import plan_of
+    >>> sums = Dataflow("t", (ScalableOperator("sum"),), ())
+    >>> estimator = Estimator({"t": Profiles(sums, {}, {"sum": Line(base=0.0, slope=1e6)})}, overhead=Line(0.0, 2.0))
+    >>> now = plan_of(Config({"t": {"sum": 4}}, nodes=1), {"t": sums})
+    >>> OnlyNodes(estimator).decide(LoadHistory({"t": Series(np.array([5000.0]))}), now).reasons
+    ('2 nodes: the busiest uses 69% of its threshold',)
     """
 
     estimator: Estimator

@@ -36,6 +36,13 @@ class Profiles:
         memory: bytes of one slot as a function of its input rate, by operator.
         row_bytes: bytes per row, by stream; ``(INPUT, source)`` for rows from outside the topology.
         forecast: fitted forecast of the input load; None without proactive scaling.
+
+    >>> from rheostat.elastic.elysium import Line, ScalableOperator
+    >>> words = Dataflow("words", (ScalableOperator("split"), ScalableOperator("count")), (("split", "count"),))
+    >>> Profiles(words, selectivity={("split", "count"): 10.0}, cpu={"split": Line(base=0.0, slope=2e6)})
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.ConfigurationError: topology 'words' has no CPU profile for ['count']: learn one from ... metrics
     """
 
     dataflow: Dataflow
@@ -68,6 +75,16 @@ class Estimator:
         topologies: learned profiles, by topology.
         overhead: cycles per second of a node as a function of the cycles per second of its slots together.
         node: the resources of every node.
+
+    >>> from rheostat.elastic.elysium import Line, ScalableOperator
+    >>> words = Dataflow("words", (ScalableOperator("split"), ScalableOperator("count")), (("split", "count"),))
+    >>> cpu = {"split": Line(base=0.0, slope=2e6), "count": Line(base=0.0, slope=5e5)}  # cycles per row
+    >>> learned = Profiles(words, selectivity={("split", "count"): 10.0}, cpu=cpu)
+    >>> estimator = Estimator({"words": learned}, overhead=Line(0.0, 1.1), node=NodeType(cores=4, hertz=2e9))
+    >>> estimator.input_rates("words", load=500.0)
+    {'split': 500.0, 'count': 5000.0}
+    >>> estimator.slot_cpus({"words": {"split": 1, "count": 2}}, {"words": 500.0})  # shares of a core
+    {'words': {'split': 0.5, 'count': 0.625}}
     """
 
     topologies: Mapping[str, Profiles]

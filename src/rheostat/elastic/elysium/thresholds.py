@@ -31,6 +31,10 @@ class QLearning:
         exploration: share of random moves at the beginning; it falls linearly to 0 over all steps.
         episode: number of steps after which the search starts again at a random threshold.
         seed: seed of all random choices.
+
+    >>> found = learn((0.6, 0.7, 0.8), lambda threshold, step: 0.0, QLearning(steps=60))
+    >>> int(found.visits.sum()), found.best  # nothing is ever degraded, so the highest is best
+    (60, 0.8)
     """
 
     steps: int = 600
@@ -53,6 +57,10 @@ class LearnedThreshold:
         visits: number of visits of every threshold.
         best: the threshold at which the learned moves end, starting from the one with the highest value. If they end in
             a cycle, the threshold of the cycle with the highest reward.
+
+    >>> found = learn((0.6, 0.7, 0.8), lambda threshold, step: 0.3 if threshold > 0.7 else 0.0)
+    >>> found.rewards.round(2).tolist(), found.best
+    ([0.6, 0.7, 0.5], 0.7)
     """
 
     thresholds: tuple[float, ...]

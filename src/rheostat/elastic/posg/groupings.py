@@ -25,7 +25,14 @@ Slots = npt.NDArray[np.int64]
 
 
 class Grouping(Protocol):
-    """Assigns the tuples of a stream to slots."""
+    """Assigns the tuples of a stream to slots.
+
+    >>> def busiest(grouping: Grouping, items: list[int]) -> int:
+    ...     slots, _ = grouping.assign(items)
+    ...     return int(np.bincount(slots).max())
+    >>> busiest(RoundRobin(2), [5, 5, 5])
+    2
+    """
 
     def assign(self, items: npt.ArrayLike) -> tuple[Slots, Self]:
         """Return the slot of each tuple, and the grouping for the next batch."""

@@ -25,6 +25,14 @@ class Learning(Enum):
     """States of a slot (figure 2).
 
     START: the sketch was not checked since the last report. STABILIZING: it was, but is not stable yet.
+
+    >>> slot = Instance(0, CostSketch.empty(), window=2)
+    >>> for seconds in (1.0, 3.0, 2.0):  # the mean is 1 at the first check, then 2, and 2 again: stable, so reported
+    ...     slot, reports = slot.executed([7, 7], [seconds, seconds])
+    ...     print(slot.learning.value, len(reports))
+    stabilizing 0
+    stabilizing 0
+    start 1
     """
 
     START = "start"

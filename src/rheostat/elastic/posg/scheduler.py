@@ -41,6 +41,14 @@ class Phase(Enum):
 
     ROUND_ROBIN: assigns tuples in turn until slots have reported. SEND_ALL: sends a request with the next tuple of each
     slot. WAIT_ALL: waits for the replies. RUN: synchronised.
+
+    >>> from rheostat.elastic.posg import CostSketch
+    >>> report = SketchReport(0, 1, CostSketch.empty().updated([7], [1.0]))
+    >>> reported = Posg(slots=1).receive(report, now=0.0)
+    >>> submission, asked = reported.submit([7], now=0.0)
+    >>> answered = asked.receive(SyncReply(slot=0, epoch=1, difference=0.0), now=1.0)
+    >>> [scheduler.phase.value for scheduler in (Posg(slots=1), reported, asked, answered)]
+    ['round robin', 'send all', 'wait all', 'run']
     """
 
     ROUND_ROBIN = "round robin"
@@ -57,6 +65,10 @@ class Submission:
         slots: slot of each tuple.
         requests: requests to send, each with the position in the batch of the tuple that carries it.
         order: positions of the tuples in the order of execution; None for the order of arrival.
+
+    >>> submission, scheduler = Posg(slots=2).submit([7, 7, 8], now=0.0)  # nothing reported yet: in turn
+    >>> submission.slots.tolist(), submission.requests
+    ([0, 1, 0], ())
     """
 
     slots: Slots

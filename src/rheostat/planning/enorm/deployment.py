@@ -23,6 +23,12 @@ class Deployment:
         members: names of the operators, by component.
         placed: the node of every shard, by component.
         distinct: the number of distinct values by attribute; attributes may be missing.
+
+    >>> from rheostat.planning.enorm import Kind
+    >>> flow = OperatorGraph((PartitionedOperator("sum", Kind.COMPUTE, frozenset({"area"})),), {})
+    >>> now = Deployment(flow, members={"C1": ("sum",)}, placed={"C1": ("n1", "n1", "n2")}, distinct={"area": 20})
+    >>> now.home("sum"), now.nodes("C1"), now.most_nodes("C1")
+    ('C1', ('n1', 'n2'), 20.0)
     """
 
     flow: OperatorGraph

@@ -27,6 +27,10 @@ class FusedComponent:
     Attributes:
         operators: names of the operators, upstream ones first.
         attributes: the attributes that all of them are partitioned by.
+
+    >>> (found,) = fuse({"sum": frozenset({"area", "user"}), "mean": frozenset({"area"})}, [("sum", "mean")])
+    >>> found
+    FusedComponent(operators=('sum', 'mean'), attributes=frozenset({'area'}))
     """
 
     operators: tuple[str, ...]
@@ -78,6 +82,13 @@ def score_by_component_rate(rates: Mapping[Edge, float]) -> Score:
 
     Args:
         rates: rows per second, by edge.
+
+    >>> ops = {"a": frozenset("xy"), "b": frozenset("x"), "c": frozenset("y"), "d": frozenset("y")}
+    >>> rates = {("a", "b"): 5.0, ("a", "c"): 4.0, ("a", "d"): 4.0, ("c", "d"): 9.0}
+    >>> for score in (score_by_rate(rates), score_by_component_rate(rates)):  # 5 rows/s to b, or 8 to c and d together
+    ...     print([c.operators for c in fuse(ops, rates, score)])
+    [('a', 'b'), ('c', 'd')]
+    [('a', 'c', 'd'), ('b',)]
     """
     check_rates(rates)
 
@@ -96,6 +107,11 @@ def score_by_attributes(components: Sequence[FusedComponent], candidates: Sequen
     """The paper's ``PA`` score: how many components have the shared attributes, so that more can be fused later.
 
     It needs no measured rates. A component counts once, however many operators it has.
+
+    >>> ops = {"a": frozenset("xy"), "b": frozenset("x"), "c": frozenset("y"), "d": frozenset("y")}
+    >>> edges = [("a", "b"), ("a", "c"), ("c", "d")]
+    >>> [c.operators for c in fuse(ops, edges, score_by_attributes)]  # more operators have y than x
+    [('a', 'c', 'd'), ('b',)]
     """
     counts = Counter(a for c in components for a in c.attributes)
     return [float(sum(counts[a] for a in shared)) for _, _, _, shared in candidates]

@@ -16,7 +16,14 @@ from rheostat.errors import TopologyError
 
 
 class Strategy(StrEnum):
-    """How a shard is moved to another node."""
+    """How a shard is moved to another node.
+
+    >>> costs = KeyCosts(serialise=10e-6, deserialise=10e-6)
+    >>> for keys in (1_000, 10_000_000):  # sending the state takes 0.02 or 200 seconds, windows end in a minute
+    ...     choose_strategy([Strategy.SMOOTH, Strategy.DISRUPTIVE], ShardState(keys, remaining=60.0), costs)
+    <Strategy.DISRUPTIVE: 'disruptive'>
+    <Strategy.SMOOTH: 'smooth'>
+    """
 
     INSTANT = "instant"
     SMOOTH = "smooth"
@@ -32,6 +39,10 @@ class KeyCosts:
         deserialise: seconds of CPU on the new node, or on the node that merges partials.
         network: seconds of transfer.
         switch: seconds to change the routing of rows; a fixed cost per migration, not per key.
+
+    >>> costs = KeyCosts(serialise=10e-6, deserialise=10e-6, network=5e-6, switch=0.5)
+    >>> migration_cost(Strategy.DISRUPTIVE, ShardState(keys=100_000), costs).pause  # 25 us a key and the switch
+    3.0
     """
 
     serialise: float
@@ -55,6 +66,10 @@ class ShardState:
         execute: seconds of CPU per row.
         remaining: seconds until the last open window ends.
         overlapping: True if windows overlap, so that a row can belong to old and new windows.
+
+    >>> shard = ShardState(keys=50_000, rate=100.0, execute=0.001, remaining=30.0, overlapping=True)
+    >>> migration_cost(Strategy.SMOOTH, shard, KeyCosts(10e-6, 10e-6))  # rows of 30 seconds go to both places
+    MigrationCost(pause=0.0, completion=30.0, cpu=3.0, duplicated=3000.0)
     """
 
     keys: float

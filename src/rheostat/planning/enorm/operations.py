@@ -28,6 +28,13 @@ class Migrate:
         operator: name of the operator.
         source: the component that it leaves.
         target: the component that it joins; it is created if it does not exist.
+
+    >>> from rheostat.planning.enorm import OperatorGraph, PartitionedOperator, deploy, fuse
+    >>> a, b = (PartitionedOperator(name, Kind.MAP, frozenset({"area"})) for name in "ab")
+    >>> flow = OperatorGraph((a, b), {("a", "b"): 1.0})
+    >>> now = deploy(flow, fuse(flow.attributes, flow.rates), ["n1"], shards=4)
+    >>> now.members, apply(now, Migrate("b", source="C1", target="C2")).members
+    ({'C1': ('a', 'b')}, {'C1': ('a',), 'C2': ('b',)})
     """
 
     operator: str
@@ -43,6 +50,12 @@ class RePartition:
         component: name of the component.
         nodes: the nodes.
         loads: the load of every shard; None if all are equal.
+
+    >>> from rheostat.planning.enorm import OperatorGraph, PartitionedOperator, deploy, fuse
+    >>> flow = OperatorGraph((PartitionedOperator("sum", Kind.COMPUTE, frozenset({"area"})),), {})
+    >>> now = deploy(flow, fuse(flow.attributes, flow.rates), ["n1"], shards=4)
+    >>> apply(now, RePartition("C1", ("n1", "n2"), loads=(9.0, 1.0, 1.0, 1.0))).placed  # the busy shard gets a node
+    {'C1': ('n2', 'n1', 'n1', 'n1')}
     """
 
     component: str
@@ -55,7 +68,15 @@ Operation = Migrate | RePartition
 
 
 def apply(deployment: Deployment, *operations: Operation) -> Deployment:
-    """The deployment after these operations, applied one after the other: a composite operation."""
+    """The deployment after these operations, applied one after the other: a composite operation.
+
+    >>> from rheostat.planning.enorm import OperatorGraph, PartitionedOperator, deploy, fuse
+    >>> a, b = (PartitionedOperator(name, Kind.MAP, frozenset({"area"})) for name in "ab")
+    >>> flow = OperatorGraph((a, b), {("a", "b"): 1.0})
+    >>> now = deploy(flow, fuse(flow.attributes, flow.rates), ["n1"], shards=2)
+    >>> apply(now, Migrate("b", source="C1", target="C2"), RePartition("C2", ("n2", "n3"))).placed
+    {'C1': ('n1', 'n1'), 'C2': ('n2', 'n3')}
+    """
     for operation in operations:
         deployment = (
             _migrate(deployment, operation) if isinstance(operation, Migrate) else _repartition(deployment, operation)
@@ -74,6 +95,17 @@ def scale_out(deployment: Deployment, component: str, node: str, loads: Sequence
         component: name of the component.
         node: the new node.
         loads: the load of every shard; None if all are equal.
+
+    >>> from rheostat.planning.enorm import OperatorGraph, PartitionedOperator, deploy, fuse
+    >>> kinds = {"sum": Kind.COMPUTE, "windows": Kind.CONSOLIDATE}
+    >>> operators = tuple(PartitionedOperator(name, kind, frozenset({"area"})) for name, kind in kinds.items())
+    >>> flow = OperatorGraph(operators, {("sum", "windows"): 1.0})
+    >>> now = deploy(flow, fuse(flow.attributes, flow.rates), ["n1", "n2"], shards=6)
+    >>> now.members, now.placed["C1"]
+    ({'C1': ('sum', 'windows')}, ('n1', 'n1', 'n1', 'n2', 'n2', 'n2'))
+    >>> after = scale_out(now, "C1", "n3")
+    >>> after.members, after.placed["C1"]  # split, so that no state moves, then spread
+    ({'C1': ('sum',), 'C1 consolidate': ('windows',)}, ('n3', 'n1', 'n1', 'n3', 'n2', 'n2'))
     """
     splitting = split(deployment, component) if Strategy.INSTANT not in deployment.strategies(component) else ()
     nodes = tuple(dict.fromkeys((*deployment.placed[component], node)))
@@ -89,6 +121,16 @@ def split(deployment: Deployment, component: str) -> tuple[Migrate, ...]:
     All of them move to the component that reads them, if there is exactly one and it shares attributes with them;
     otherwise to a new component. The result is empty if the component is not rigid and stateful, or if no operator
     would be left in it. The operations can be carried out instantly.
+
+    >>> from rheostat.planning.enorm import OperatorGraph, PartitionedOperator, deploy, fuse
+    >>> kinds = {"sum": Kind.COMPUTE, "windows": Kind.CONSOLIDATE}
+    >>> operators = tuple(PartitionedOperator(name, kind, frozenset({"area"})) for name, kind in kinds.items())
+    >>> flow = OperatorGraph(operators, {("sum", "windows"): 1.0})
+    >>> now = deploy(flow, fuse(flow.attributes, flow.rates), ["n1"], shards=4)
+    >>> split(now, "C1")
+    (Migrate(operator='windows', source='C1', target='C1 consolidate'),)
+    >>> [Strategy.INSTANT in d.strategies("C1") for d in (now, apply(now, *split(now, "C1")))]
+    [False, True]
     """
     operators = deployment.operators(component)
     consolidates = [o.name for o in operators if o.kind is Kind.CONSOLIDATE]
@@ -110,6 +152,17 @@ def combine(deployment: Deployment, component: str) -> tuple[Migrate, ...]:
     Operators downstream of them in a component that ``split`` created move with them, unless rows would then leave the
     component and return. The operations cannot be carried out instantly: they are smooth if all operators are windowed,
     otherwise disruptive.
+
+    >>> from rheostat.planning.enorm import OperatorGraph, PartitionedOperator, deploy, fuse
+    >>> kinds = {"sum": Kind.COMPUTE, "windows": Kind.CONSOLIDATE}
+    >>> operators = tuple(PartitionedOperator(name, kind, frozenset({"area"})) for name, kind in kinds.items())
+    >>> flow = OperatorGraph(operators, {("sum", "windows"): 1.0})
+    >>> now = deploy(flow, fuse(flow.attributes, flow.rates), ["n1"], shards=4)
+    >>> apart = apply(now, *split(now, "C1"))
+    >>> combine(apart, "C1")
+    (Migrate(operator='windows', source='C1 consolidate', target='C1'),)
+    >>> apply(apart, *combine(apart, "C1")) == now
+    True
     """
     flow, members = deployment.flow, {o.name for o in deployment.operators(component)}
     joining = set[str]()

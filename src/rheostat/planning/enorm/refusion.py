@@ -99,6 +99,13 @@ class Patience:
         smoothing: the weight of the newest observation in the smoothed rates, above 0 up to 1.
         horizon: the number of observations that a plan is expected to last; the rows that it saves in that time must
             exceed the rows of state that move.
+
+    >>> attributes = {"a": frozenset("xy"), "b": frozenset("x"), "c": frozenset("y")}
+    >>> watch = Watch((FusedComponent(("a", "b"), frozenset("x")), FusedComponent(("c",), frozenset("y"))))
+    >>> for patience in (Patience(times=3), Patience(times=1)):
+    ...     print(observe(watch, attributes, {("a", "b"): 1.0, ("a", "c"): 8.0}, patience).reason)
+    no change yet: 78% of the traffic could become local if this lasts
+    78% of the traffic becomes local, 1 operator moves
     """
 
     least: float = 0.05
@@ -124,6 +131,11 @@ class Watch:
         better: the number of consecutive observations for which other components were better by enough.
         resting: the number of observations until another change may be made.
         reason: what the last observation led to and why, as text.
+
+    >>> apart = Watch((FusedComponent(("a",), frozenset("x")), FusedComponent(("b",), frozenset("x"))))
+    >>> seen = observe(apart, {"a": frozenset("x"), "b": frozenset("x")}, {("a", "b"): 8.0})
+    >>> seen.better, seen.reason
+    (1, 'no change yet: 100% of the traffic could become local if this lasts')
     """
 
     components: tuple[FusedComponent, ...]

@@ -16,7 +16,12 @@ from rheostat.errors import TopologyError
 
 
 class Form(StrEnum):
-    """Whether the computes and consolidates of a windowed component run apart (split) or together (combined)."""
+    """Whether the computes and consolidates of a windowed component run apart (split) or together (combined).
+
+    >>> m = ComponentLoad(1e6, 1e-5, windows=4, partials=20, shards=60, moves=10, shard_cost=0.1, shard_pause=0.5)
+    >>> choose_form(m, now=Form.SPLIT).form, Form.COMBINED.other
+    (<Form.COMBINED: 'combined'>, <Form.SPLIT: 'split'>)
+    """
 
     SPLIT = "split"
     COMBINED = "combined"
@@ -40,6 +45,12 @@ class ComponentLoad:
         moves: the number of shards moved for balance [MK_p].
         shard_cost: seconds of CPU to move one copy of the state of a shard [K_1].
         shard_pause: seconds of latency to move a shard with its state [L].
+
+    >>> for windows in (4, 40):  # a combined component computes every row once per window
+    ...     m = ComponentLoad(1e6, 1e-5, windows, partials=20, shards=60, moves=10, shard_cost=0.1, shard_pause=0.5)
+    ...     print(choose_form(m, now=Form.COMBINED).reason)
+    split does not save enough CPU: split 131 s of CPU, 0 s of latency; combined 60 s of CPU, 5 s of latency
+    split saves CPU: split 131 s of CPU, 0 s of latency; combined 420 s of CPU, 5 s of latency
     """
 
     rows: float

@@ -37,6 +37,12 @@ class BoostedTrees:
         leaves: maximum number of leaves of a tree.
         most_rows: maximum number of origins to train with; evenly spaced origins are taken if there are more.
         seed: seed of the training.
+
+    >>> days = Series(np.tile([100.0] * 36 + [400.0] * 12, 4), step=1800.0)  # four days, each with a busy evening
+    >>> forecast = BoostedTrees(trees=20).fitted(days, horizon=4)
+    >>> morning, before_evening = forecast.peaks(days, np.array([110, 130]))
+    >>> bool(before_evening > 2 * morning)
+    True
     """
 
     quantile: float = 0.9

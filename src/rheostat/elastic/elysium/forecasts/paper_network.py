@@ -32,6 +32,12 @@ class PaperNetwork:
         tolerance: tolerance of the training; see ``train``.
         seed: seed of the training.
         trained: share of the history to train with, 0.7 in the paper; 1 if test data was already held back.
+
+    >>> days = Series(np.tile([100.0] * 36 + [400.0] * 12, 4), step=1800.0)  # four days, each with a busy evening
+    >>> forecast = PaperNetwork(hidden=4, folds=2).fitted(days, horizon=4)
+    >>> morning, before_evening = forecast.peaks(days, np.array([110, 130]))
+    >>> bool(before_evening > 2 * morning)
+    True
     """
 
     seen: int = SEEN

@@ -47,6 +47,11 @@ class Seasonal:
         seasons: values of ``Smoothing.season`` to try.
         levels: values of ``Smoothing.level`` to try.
         fadings: values of ``Smoothing.fading`` to try.
+
+    >>> days = Series(np.tile([100.0] * 36 + [400.0] * 12, 4), step=1800.0)  # four days, each with a busy evening
+    >>> forecast = Seasonal().fitted(days, horizon=4)
+    >>> forecast.peaks(days, np.array([110, 130])).round().tolist()  # in the morning, and an hour before the evening
+    [100.0, 400.0]
     """
 
     quantile: float = 0.9

@@ -29,6 +29,14 @@ class Series:
         values: one value per step, the oldest first.
         start: time of the first value in seconds since 1970-01-01.
         step: seconds between two values.
+
+    >>> load = Series(np.array([100.0, 120.0, 400.0]), start=0.0, step=60.0)
+    >>> len(load), load.last(1).start
+    (3, 120.0)
+    >>> Series(np.array([100.0, np.nan]))
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.ConfigurationError: series of shape (2,) with step=60.0: it needs one dimension, finite numbers ...
     """
 
     values: Floats

@@ -69,6 +69,13 @@ class LearnedProfile:
         beyond: True to continue with the last slope above ``highest``. False as in the paper: the network flattens out,
             so it underestimates the use at loads that were never recorded.
         error: mean relative error on the readings that did not train the network.
+
+    >>> rates = np.linspace(0, 100, 40)
+    >>> for beyond in (False, True):
+    ...     profile = learned(Uses.of(rates, 2 * rates), seed=1, folds=2, beyond=beyond)
+    ...     print(bool(profile(np.array([1000.0]))[0] > 1500))  # far above what was recorded; 2000 is true
+    False
+    True
     """
 
     network: Network

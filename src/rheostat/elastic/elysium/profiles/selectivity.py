@@ -27,6 +27,10 @@ class Selectivity:
         mean: mean over time.
         deviation: standard deviation over time.
         readings: number of recorded times.
+
+    >>> found = selectivities(Traffic.of((0.0, "", "split", 100.0), (0.0, "split", "count", 1200.0)))
+    >>> found["split", "count"]
+    Selectivity(mean=12.0, deviation=0.0, readings=1)
     """
 
     mean: float
