@@ -17,7 +17,7 @@ from papers.elysium.figure_12_two_topologies import together
 from papers.elysium.table_2_figure_07_08_estimates import accuracy
 from papers.elysium.testbed.assessments import ScalingOutcome
 from papers.elysium.testbed.lab import PEAKS, Lab, Runs, prepare
-from papers.elysium.testbed.loads import RECORDED_PEAK, recorded
+from papers.elysium.testbed.loads import RECORDED_PEAK, recorded_curve
 from papers.paper_run import Run
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.forecasts.series import Series
@@ -42,7 +42,7 @@ def test_estimates_are_within_three_percent(lab: Lab) -> None:
     claims = by_id(accuracy(lab))
     assert all(claims[i].holds for i in ("table2", "fig7-error", "profile-error", "fig8-overhead"))
     for name in ("table2.csv", "fig07.svg", "fig08.svg", "placement.svg"):
-        assert (Path(lab.of.folder) / name).stat().st_size > 0
+        assert (Path(lab.run.folder) / name).stat().st_size > 0
 
 
 def test_two_topologies_share_a_cluster(lab: Lab) -> None:
@@ -51,7 +51,7 @@ def test_two_topologies_share_a_cluster(lab: Lab) -> None:
     assert set(both) == {"fig12abc", "fig12def"}
     assert claims["fig12a-nodes"].holds
     assert claims["fig12abc-together"].holds
-    assert (Path(lab.of.folder) / "fig12def.svg").stat().st_size > 0
+    assert (Path(lab.run.folder) / "fig12def.svg").stat().st_size > 0
 
 
 def test_memory_decides_how_many_nodes_there_are(lab: Lab) -> None:
@@ -59,7 +59,7 @@ def test_memory_decides_how_many_nodes_there_are(lab: Lab) -> None:
     assert claims["memory-decides"].holds
     assert claims["memory-decides"].paper == "-"
     assert "T2 bandwidth at most 0." in claims["memory-bandwidth-error"].ours
-    assert (Path(lab.of.folder) / "resources.csv").stat().st_size > 0
+    assert (Path(lab.run.folder) / "resources.csv").stat().st_size > 0
 
 
 @pytest.mark.parametrize("name", ["stair", "step"])
@@ -89,7 +89,7 @@ def test_of_a_recorded_load_the_busiest_hours_are_played_sixty_times_as_fast() -
     hours = np.ones(100)
     hours[70:72] = 5.0, 8.0
     series = Series(np.repeat(hours, 60), start=7200.0)
-    found = recorded("r", series, hours=2)
+    found = recorded_curve("r", series, hours=2)
     assert len(found.values) == 120
     assert found.values.max() == pytest.approx(RECORDED_PEAK)
     assert found.values[0] == pytest.approx(RECORDED_PEAK * 5 / 8)

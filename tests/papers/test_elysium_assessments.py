@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from papers.elysium.testbed import curves
-from papers.elysium.testbed.assessments import ScalingOutcome, ScalingSetting, run
+from papers.elysium.testbed.assessments import ScalingOutcome, ScalingSetting, run_policy
+from papers.elysium.testbed.cluster import ClusterBehaviour, StormCluster
+from papers.elysium.testbed.flow import RowFlow
 from papers.elysium.testbed.metric_store import MetricStore
-from papers.elysium.testbed.profiling_phase import learn, record, steady, with_forecasts
+from papers.elysium.testbed.profiling_phase import learn_estimator, record_profiling_runs, with_forecasts
 from papers.elysium.testbed.topologies import NODE, T1_PEAK, overhead, rolling_top_words
 from rheostat.arrays import Floats
 from rheostat.elastic.baselines.static import Static
@@ -48,14 +50,20 @@ def played(
     load: Floats, policy: Policy, first: Config | None = None, setting: ScalingSetting | None = None
 ) -> ScalingOutcome:
     begin = first or compute_config(oracle(), {"T1": float(load[0])}).config
-    return run({"T1": T1}, {"T1": load}, policy, begin, setting or ScalingSetting())
+    return run_policy({"T1": T1}, {"T1": load}, policy, begin, setting or ScalingSetting())
+
+
+def run_alone(config: Config, load: float) -> RowFlow:
+    """A minute of T1 alone under a constant load."""
+    cluster = StormCluster({"T1": T1}, config, ClusterBehaviour(), np.random.default_rng(0))
+    return cluster.run(np.full((60, 1), load))
 
 
 def test_learned_profiles_choose_as_the_truth_would(tmp_path: Path) -> None:
     with MetricStore(tmp_path / "metrics.sqlite") as store:
-        record({"T1": T1}, {"T1": T1_PEAK}, store, seed=1)
+        record_profiling_runs({"T1": T1}, {"T1": T1_PEAK}, store, seed=1)
     with MetricStore(tmp_path / "metrics.sqlite") as store:
-        known = learn({"T1": T1}, store, seed=1, folds=3)
+        known = learn_estimator({"T1": T1}, store, seed=1, folds=3)
     assert all(isinstance(p, LearnedProfile) and p.error < 0.03 for p in known.topologies["T1"].cpu.values())
     assert known.topologies["T1"].selectivity["WordGenerator", "StopWordFilter"] == pytest.approx(17.86, rel=0.02)
     for load in (60.0, 150.0, 260.0, 330.0, 450.0, 550.0, 680.0):
@@ -64,7 +72,7 @@ def test_learned_profiles_choose_as_the_truth_would(tmp_path: Path) -> None:
         assert abs(found.slots - true.slots) <= 2
     # What the estimator says of a configuration is what the cluster then uses.
     config = compute_config(known, {"T1": 400.0}).config
-    used = steady(T1, config, 400.0).slot_cpu[-1]
+    used = run_alone(config, 400.0).slot_cpu[-1]
     slots = [n for operators in config.parallelism.values() for n in operators.values()]
     estimated = np.repeat(list(known.slot_cpus(config.parallelism, {"T1": 400.0})["T1"].values()), slots)
     busy = used > 0.1
@@ -130,7 +138,7 @@ def test_figures_of_a_run_by_hand() -> None:
     assert found.degradation() == pytest.approx((0 + 1 + 1.5 + 0) / 4)
     assert found.saved() == 1 - 3 / 8
     assert found.mean_latency() == 2.0
-    assert found.left() == 8 / 400
+    assert found.unfinished() == 8 / 400
     assert found.slots("T1", "a").tolist() == [1, 3]
 
 
@@ -144,12 +152,12 @@ def test_times_without_input_are_left_out_and_runs_without_any_are_refused() -> 
 
     assert ran([10.0, 0.0, 10.0], [5.0, 5.0, 10.0]).degradation() == 0.25
     nothing = ran([0.0, 0.0], [0.0, 0.0])
-    assert nothing.left() == 0.0
-    with pytest.raises(ConfigurationError, match="rows came in"):
+    assert nothing.unfinished() == 0.0
+    with pytest.raises(ConfigurationError, match="no rows arrived"):
         nothing.degradation()
-    with pytest.raises(ConfigurationError, match="no row of topology 'T1' came through"):
+    with pytest.raises(ConfigurationError, match="no row of topology 'T1' was processed"):
         nothing.mean_latency()
-    with pytest.raises(ConfigurationError, match="rows came in"):
+    with pytest.raises(ConfigurationError, match="no rows arrived"):
         ran([10.0], [10.0]).degradation(window=11)
 
 
@@ -183,7 +191,7 @@ def test_what_a_policy_sees() -> None:
     first = Config({"T1": {o.name: 1 for o in T1.dataflow.operators}}, 2)
     setting = ScalingSetting(start=600.0, past={"T1": np.array([7.0])})
     played(load, spy, first, setting)
-    emitted = played(load, spy, first, ScalingSetting(emitted=True, always=True))
+    emitted = played(load, spy, first, ScalingSetting(emitted=True, always_restart=True))
     assert len(seen) == 4
     assert seen[1].loads["T1"].values.tolist() == [7.0, 300.0, 300.0]
     assert (seen[1].loads["T1"].start, seen[1].loads["T1"].step) == (540.0, 60.0)
