@@ -17,13 +17,14 @@ from rheostat.elastic.elysium.config_search import Bounds, compute_config
 from rheostat.elastic.elysium.configuration import Config, NodeType
 from rheostat.elastic.elysium.estimator import Estimator
 
-MACHINE = replace(NODE, memory=4.0 * 2**30, bandwidth=125e6)
+MEMORY_GIB = 4.0
+MACHINE = replace(NODE, memory=MEMORY_GIB * 2**30, bandwidth=125e6)
 """The paper's machine with its 4 GB of memory. The paper says nothing about the network; 1 Gbit/s is assumed."""
 
 SLOW = replace(NODE, bandwidth=8e6 / 8)
 """A machine with a network of 8 Mbit/s, slow enough to decide how many nodes are needed."""
 
-MEMORY_LIMIT = 0.8 * 4.0
+MEMORY_LIMIT = 0.8 * MEMORY_GIB
 """GiB of a node's memory that may be used."""
 
 Row = tuple[str, float, int, int, int]
@@ -74,7 +75,7 @@ def _memory(lab: Lab, estimator: Estimator, memory_decides: int) -> Claim:
         f"T2 at {load:.0f} rows/s: if only CPU counts, a node needs more memory than it may use; with memory in the "
         "model, more nodes are used and none exceeds the limit",
         f"{cpu_only.nodes} node by CPU, {with_memory.nodes} with memory; the fullest node holds {cpu_only_gib:.1f} GiB "
-        f"and {with_memory_gib:.1f} GiB, of 4 GiB of which 80 % may be used",
+        f"and {with_memory_gib:.1f} GiB, of {MEMORY_GIB:g} GiB of which 80 % may be used",
         with_memory.nodes > cpu_only.nodes and cpu_only_gib > MEMORY_LIMIT >= with_memory_gib,
         "The paper leaves memory to future work; 4 GiB is the memory of its machines.",
         chosen="memory of slots (1.2 GiB for PosTagger), set so that it decides the number of nodes",

@@ -1,4 +1,4 @@
-"""The reproduction of ELYSIUM: the parts that are quick enough for every day."""
+"""The reproduction of ELYSIUM: the parts that run quickly, and a quick run of everything, which is slow."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def test_of_a_recorded_load_the_busiest_hours_are_played_sixty_times_as_fast() -
     assert found.past.max() == pytest.approx(RECORDED_PEAK / 8)
 
 
-def waited(*minutes: tuple[float, float]) -> ScalingOutcome:
-    """Two topologies whose latency is so many seconds in every second of each minute, but for those of a restart."""
+def outcome_with_latencies(*minutes: tuple[float, float]) -> ScalingOutcome:
+    """Two topologies with the given latencies in each minute, except 20 seconds in which T1 restarts."""
     latency = np.repeat(np.array(minutes), 60, axis=0)
     latency[:20, 0] = np.nan
     ones, config = np.ones_like(latency), Config({}, 1)
@@ -106,7 +106,7 @@ def waited(*minutes: tuple[float, float]) -> ScalingOutcome:
 
 
 def test_latency_by_minute_leaves_restarts_out() -> None:
-    outcome = waited((3.0, 1.0), (5.0, 2.0))
+    outcome = outcome_with_latencies((3.0, 1.0), (5.0, 2.0))
     assert by_minute(outcome).tolist() == [3.0, 5.0]
     assert by_minute(outcome, 1).tolist() == [1.0, 2.0]
 
@@ -122,8 +122,11 @@ def test_latency_by_minute_leaves_restarts_out() -> None:
 def test_latencies_of_two_topologies_are_stable_and_in_order_or_not(
     minutes: tuple[tuple[float, float], ...], holds: bool
 ) -> None:
-    steady = {"a": Runs([waited((1.0, 2.0), (1.0, 2.0))]), "b": Runs([waited((1.0, 2.0), (1.0, 2.0))])}
-    claim = shared({**steady, "a": Runs([waited(*minutes)])}, steady)
+    steady = {
+        "a": Runs([outcome_with_latencies((1.0, 2.0), (1.0, 2.0))]),
+        "b": Runs([outcome_with_latencies((1.0, 2.0), (1.0, 2.0))]),
+    }
+    claim = shared({**steady, "a": Runs([outcome_with_latencies(*minutes)])}, steady)
     assert (claim.holds, claim.ours_holds) == (holds, True)
 
 

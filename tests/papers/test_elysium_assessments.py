@@ -1,4 +1,4 @@
-"""Policies at work: profiles learned from the metric store serve the estimator, and ELYSIUM does what it promises."""
+"""Runs of policies: learned profiles choose as the truth would, and ELYSIUM compares with the baselines as claimed."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def oracle() -> Estimator:
 
 
 def paper() -> Elysium:
-    """Reactive, and blind to queues."""
+    """Reactive ELYSIUM that ignores queues, as published."""
     return Elysium(oracle(), catch_up=np.inf)
 
 
-def played(
+def run_t1(
     load: Floats, policy: Policy, first: Config | None = None, setting: ScalingSetting | None = None
 ) -> ScalingOutcome:
     begin = first or compute_config(oracle(), {"T1": float(load[0])}).config
@@ -81,7 +81,7 @@ def test_learned_profiles_choose_as_the_truth_would(tmp_path: Path) -> None:
 
 def test_one_reconfiguration_is_enough_for_a_step_and_joint_scaling_needs_more_nodes() -> None:
     load = curves.step(900, 120.0, 500.0, 180, 420)
-    ours, joint = played(load, paper()), played(load, JointScaling({"T1": T1.dataflow}))
+    ours, joint = run_t1(load, paper()), run_t1(load, JointScaling({"T1": T1.dataflow}))
     assert [t for t in ours.reconfigured if t < 420] == [240]
     assert len(joint.reconfigured) > len(ours.reconfigured)
     assert ours.saved() > joint.saved()
@@ -94,7 +94,7 @@ def test_a_forecast_of_the_square_wave_degrades_throughput_less() -> None:
     forecast = PaperNetwork(folds=2, tolerance=1e-3).fitted(Series(past), 1)
     proactive = Elysium(with_forecasts(oracle(), {"T1": forecast}), proactive=True, catch_up=np.inf)
     setting = ScalingSetting(start=60.0 * len(past), past={"T1": past})
-    ahead, after = played(load, proactive, setting=setting), played(load, paper())
+    ahead, after = run_t1(load, proactive, setting=setting), run_t1(load, paper())
     assert ahead.degradation() < 0.8 * after.degradation()
     assert abs(ahead.saved() - after.saved()) <= 0.06
 
@@ -113,7 +113,7 @@ def test_through_the_metric_store_a_policy_sees_the_same_load() -> None:
     load = curves.sine(300, 100.0, 500.0, 150)
     past, begin = np.array([7.0, 8.0, 9.0]), 1_234_567.5
     outcomes = [
-        played(
+        run_t1(
             load,
             Spy(oracle(), stored=stored),
             setting=ScalingSetting(start=begin, step=3600.0, past={"T1": past}, stored=stored),
@@ -164,21 +164,21 @@ def test_times_without_input_are_left_out_and_runs_without_any_are_refused() -> 
 def test_a_static_run_never_reconfigures_and_the_same_seed_gives_the_same_run() -> None:
     load = curves.sine(300, 100.0, 300.0, 150)
     everything = Config({"T1": {o.name: 4 for o in T1.dataflow.operators}}, 4)
-    found = played(load, Static(), everything)
+    found = run_t1(load, Static(), everything)
     assert (found.reconfigured, found.saved()) == ((), 0.0)
     assert found.degradation() < 1e-9
-    first, again = (played(load, JointScaling({"T1": T1.dataflow}), setting=ScalingSetting(seed=3)) for _ in range(2))
+    first, again = (run_t1(load, JointScaling({"T1": T1.dataflow}), setting=ScalingSetting(seed=3)) for _ in range(2))
     np.testing.assert_array_equal(first.acked, again.acked)
 
 
 def test_only_nodes_leaves_slots_alone() -> None:
     load = curves.stair(600, 150.0, 600.0)
-    found = played(load, OnlyNodes(oracle()), Config({"T1": {o.name: 4 for o in T1.dataflow.operators}}, 1))
+    found = run_t1(load, OnlyNodes(oracle()), Config({"T1": {o.name: 4 for o in T1.dataflow.operators}}, 1))
     assert {config.slots for config in found.configs} == {24}
     assert len(set(found.nodes)) > 1
 
 
-def test_what_a_policy_sees() -> None:
+def test_a_policy_sees_loads_cpu_and_queues() -> None:
     seen: list[LoadHistory] = []
 
     @dataclass(frozen=True, eq=False)
@@ -190,8 +190,8 @@ def test_what_a_policy_sees() -> None:
     load, spy = np.full(180, 300.0), Spy(oracle())
     first = Config({"T1": {o.name: 1 for o in T1.dataflow.operators}}, 2)
     setting = ScalingSetting(start=600.0, past={"T1": np.array([7.0])})
-    played(load, spy, first, setting)
-    emitted = played(load, spy, first, ScalingSetting(emitted=True, always_restart=True))
+    run_t1(load, spy, first, setting)
+    emitted = run_t1(load, spy, first, ScalingSetting(emitted=True, always_restart=True))
     assert len(seen) == 4
     assert seen[1].loads["T1"].values.tolist() == [7.0, 300.0, 300.0]
     assert (seen[1].loads["T1"].start, seen[1].loads["T1"].step) == (540.0, 60.0)

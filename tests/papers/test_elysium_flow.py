@@ -1,4 +1,4 @@
-"""The simulated cluster: no row is lost or made, rates and CPU as worked out by hand, restarts, full nodes."""
+"""The simulated cluster: rows are neither lost nor invented; rates, CPU, restarts and full nodes by hand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def alone(
     st.integers(1, 4),
     st.lists(st.booleans(), min_size=6, max_size=6),
 )
-def test_every_row_that_arrived_came_through_or_waits(
+def test_every_row_that_arrived_is_processed_or_waits(
     loads: list[float], slots: int, nodes: int, restarts: list[bool]
 ) -> None:
     cluster = alone(T1, slots, nodes)
@@ -47,7 +47,7 @@ def test_every_row_that_arrived_came_through_or_waits(
         assert found.node_cpu.max() <= 1 + 1e-9
 
 
-def test_a_light_load_comes_through_at_once_and_costs_what_the_model_says() -> None:
+def test_a_light_load_is_processed_at_once_and_costs_what_the_model_says() -> None:
     cluster = alone(T1, 1, 2)
     found = cluster.run(np.full((30, 1), 100.0))
     np.testing.assert_allclose(found.acked, 100.0)
