@@ -131,12 +131,12 @@ def _square(lab: Lab, compared: ComparisonRuns) -> Claim:
 
     def faster(side: str) -> Judged:
         own, joint = minutes_until_enough[side], minutes_until_enough["joint"]
-        return f"enough nodes and slots {own} and {joint} minutes after the first jump", own < joint
+        return f"enough nodes and slots after {own} and {joint} minutes, at the first jump", own < joint
 
     return versions(
         "fig10de-faster",
         "on the square wave, ELYSIUM adapts nodes and slots faster than joint scaling",
-        "drawn",
+        "a plot without numbers",
         map(faster, ("ELYSIUM", OURS)),
         chosen=CHOSEN,
     )

@@ -39,7 +39,7 @@ def shared(published: Mapping[str, Runs], ours: Mapping[str, Runs]) -> Claim:
     return versions(
         "fig12cf-latency",
         "with two topologies in one cluster, the latency of both is quite stable, and T2's is larger",
-        "drawn",
+        "a plot without numbers",
         judged,
         note=f"Holds if the standard deviation over minutes is at most {STABLE:g} of the mean for both topologies, and "
         "T2 has the larger mean, in both cases.",
@@ -58,8 +58,8 @@ def _judge_stability(by_case: Mapping[str, Runs]) -> Judged:
         first, second = (by_minute(runs.drawn, number) for number in range(2))
         spread = [float(v.std() / v.mean()) for v in (first, second)]
         texts.append(
-            f"{case}: T1 {first.mean():.1f} s, T2 {second.mean():.1f} s on average, deviations {spread[0]:.1f} and "
-            f"{spread[1]:.1f} of that"
+            f"{case}: T1 {first.mean():.1f} s, T2 {second.mean():.1f} s on average, standard deviations "
+            f"{spread[0]:.1f} and {spread[1]:.1f} times that"
         )
         stable &= max(spread) <= STABLE
         larger &= bool(second.mean() > first.mean())
@@ -90,7 +90,7 @@ def _square(compared: ComparisonRuns) -> Claim:
     return versions(
         "fig11ad-square",
         "on the square wave, the latencies of ELYSIUM and joint scaling have a similar trend, for T1 and for T2",
-        "drawn",
+        "a plot without numbers",
         judged,
         note=f"Holds if the rank correlation of the latencies by minute is at least {SIMILAR:g} for both topologies.",
         chosen=CHOSEN,
@@ -116,7 +116,7 @@ def _twitter(lab: Lab, compared: ComparisonRuns) -> Claim:
     return versions(
         "fig11cf-twitter",
         "on the twitter load, the latencies of ELYSIUM and joint scaling differ in specific periods, for T1 and for T2",
-        "drawn",
+        "a plot without numbers",
         judged,
         note=f"{lab.note} {rule}".strip(),
         chosen=CHOSEN,
@@ -138,7 +138,7 @@ def _sine(compared: ComparisonRuns, topology: str) -> Claim:
     return versions(
         f"fig11-{topology.lower()}-sine",
         f"{topology}, sine: the mean latency is lower with ELYSIUM than with joint scaling",
-        "drawn",
+        "a plot without numbers",
         judged,
         note="" if judged[0][1] else "Joint scaling uses more nodes than the load needs, so fewer rows wait.",
         chosen=CHOSEN,

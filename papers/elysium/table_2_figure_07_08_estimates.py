@@ -133,7 +133,7 @@ def _overhead(lab: Lab) -> Claim:
     return Claim(
         "fig8-overhead",
         "the CPU of a node is a function of the CPU of its slots, and this function can be learned",
-        "drawn",
+        "a plot without numbers",
         f"mean error {100 * error:.1f} %",
         error < 0.03,
         "Holds if the mean error is below 3 %.",
