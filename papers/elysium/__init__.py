@@ -1,5 +1,5 @@
-"""ELYSIUM's evaluation (section 5), run again on a simulated cluster: one file per figure or table.
+"""ELYSIUM's evaluation (section 5), repeated on a simulated cluster: one file per figure or table.
 
-``elysium_evaluation`` runs them all, for ``rheostat reproduce elysium``. ``testbed`` is what they run on. Files that
-begin with ``added`` are what we add.
+``elysium_evaluation`` runs all of them for ``rheostat reproduce elysium``. ``testbed`` holds the simulated cluster.
+Files whose names begin with ``added`` measure what this project adds to the paper.
 """

@@ -1,11 +1,11 @@
-"""The whole of ELYSIUM's Fig. 9 as one table: every row that the paper prints, ours beside it."""
+"""ELYSIUM's Fig. 9 as one table: every row that the paper prints, with our figures beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from papers.elysium.figure_09_comparison import FIG_9, STAIR_ONLY, Found
+from papers.elysium.figure_09_comparison import FIG_9, STAIR_ONLY, ComparisonRuns
 from papers.elysium.figure_12_two_topologies import PRINTED_TOGETHER
 from papers.elysium.figure_13_proactive import PRINTED
 from papers.elysium.testbed.lab import Lab, Runs
@@ -16,7 +16,15 @@ MORE = ("reconfigurations", "latency s", "left %")
 
 @dataclass(frozen=True, eq=False)
 class TableLine:
-    """A row of the table: what the paper prints (degradation, and nodes saved in per cent), and our runs."""
+    """A row of the table.
+
+    Attributes:
+        topology: name of the topology, or of both.
+        load: name of the load.
+        scaling: name of the scaling strategy.
+        paper: what the paper prints: throughput degradation and nodes saved in per cent; None if it has no such row.
+        runs: our runs.
+    """
 
     topology: str
     load: str
@@ -25,32 +33,33 @@ class TableLine:
     runs: Runs
 
     def cells(self) -> tuple[object, ...]:
-        """As a row of a file."""
+        """Return the cells of the row for the CSV file."""
         r = self.runs
-        measured = (r.degradation, 100 * r.saved, r.reconfigurations, r.latency, 100 * r.left)
+        measured = (r.degradation, 100 * r.saved, r.reconfigurations, r.latency, 100 * r.unfinished)
         return (self.topology, self.load, self.scaling, *(self.paper or ("", "")), *(round(v, 3) for v in measured))
 
 
-def summary(lab: Lab, found: Found, ahead: Mapping[str, Runs], both: Mapping[str, Runs]) -> None:
-    """Write the paper's rows in its order as ``fig09.csv``, and all others as ``fig09_ours.csv``.
+def summary(lab: Lab, compared: ComparisonRuns, proactive: Mapping[str, Runs], together: Mapping[str, Runs]) -> None:
+    """Write the paper's rows in its order as ``fig09.csv``, and all other runs as ``fig09_ours.csv``.
 
     Args:
-        found: reactive and static runs, by topology and load.
-        ahead: proactive ones of T1, by load.
-        both: two topologies together, by case.
+        lab: what all figures share.
+        compared: reactive and static runs, by topology and load.
+        proactive: proactive runs of T1, by load.
+        together: runs of two topologies in one cluster, by case.
     """
     lines, others = [], []
     for (topology, load), printed in FIG_9.items():
-        runs = found[topology, load]
+        runs = compared[topology, load]
         if (topology, load) == ("T1", "stair"):
             lines += [TableLine(topology, load, name, paper, runs[name]) for name, paper in STAIR_ONLY.items()]
         lines.append(TableLine(topology, load, "joint", printed.joint, runs["joint"]))
         lines.append(TableLine(topology, load, "ELYSIUM, reactive", printed.elysium, runs["ELYSIUM"]))
         if topology == "T1" and load in PRINTED:
-            lines.append(TableLine(topology, load, "ELYSIUM, proactive", PRINTED[load], ahead[load]))
+            lines.append(TableLine(topology, load, "ELYSIUM, proactive", PRINTED[load], proactive[load]))
     for case, (load, paper) in PRINTED_TOGETHER.items():
-        lines.append(TableLine("T1 and T2", load, "ELYSIUM, reactive", paper, both[case]))
-    for (topology, load), sides in found.items():
+        lines.append(TableLine("T1 and T2", load, "ELYSIUM, reactive", paper, together[case]))
+    for (topology, load), sides in compared.items():
         printed_here = {"joint", "ELYSIUM", *STAIR_ONLY} if (topology, load) in FIG_9 else set()
         others += [
             TableLine(topology, load, side, None, runs) for side, runs in sides.items() if side not in printed_here
@@ -60,4 +69,4 @@ def summary(lab: Lab, found: Found, ahead: Mapping[str, Runs], both: Mapping[str
 
 
 def _write(lab: Lab, name: str, lines: Sequence[TableLine]) -> None:
-    lab.of.table(name, (*HEADER, *MORE), [line.cells() for line in lines])
+    lab.run.table(name, (*HEADER, *MORE), [line.cells() for line in lines])

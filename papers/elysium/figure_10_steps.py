@@ -1,11 +1,11 @@
-"""How the two scaling strategies meet a jump of the load (ELYSIUM's Fig. 10a to 10e)."""
+"""How ELYSIUM and joint scaling react to a jump of the load (ELYSIUM's Fig. 10a to 10e)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from papers.claims import Claim, Judged, versions
-from papers.elysium.figure_09_comparison import OURS, Found
+from papers.elysium.figure_09_comparison import OURS, ComparisonRuns
 from papers.elysium.testbed import curves
 from papers.elysium.testbed.assessments import ScalingOutcome
 from papers.elysium.testbed.lab import CHOSEN, PEAKS, Lab
@@ -16,62 +16,64 @@ from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.elysium import OnlyOperators
 
 WINDOW = 10
+"""Seconds over which load and throughput are averaged."""
 
 
-def steps(lab: Lab, found: Found) -> list[Claim]:
-    """Fig. 10a to 10e."""
-    return [*_operators_only(lab), *_step(lab, found), _square(lab, found)]
+def steps(lab: Lab, compared: ComparisonRuns) -> list[Claim]:
+    """Reproduce Fig. 10a to 10e."""
+    return [*_operators_only(lab), *_step(lab, compared), _square(lab, compared)]
 
 
 def _operators_only(lab: Lab) -> list[Claim]:
-    """Fig. 10a: a peak that more slots of one operator are enough for."""
+    """Fig. 10a: a peak for which more slots of one operator are enough."""
     rise, fall = 180, 600
     curve = LoadCurve("peak", curves.step(900, 120.0, 330.0, rise, fall) / PEAKS["T1"], np.zeros(0))
     first = Config({"T1": {o.name: 1 for o in lab.models["T1"].dataflow.operators}}, 2)
     static = lab.runs("T1", curve, Static(), first).drawn
     scaled = lab.runs("T1", curve, OnlyOperators(lab.elysium()), first).drawn
     load = _means(scaled.arrivals[:, 0])
-    with lab.of.figure("fig10a", "Only operators are scaled") as axes:
+    with lab.run.figure("fig10a", "Only operators are scaled") as axes:
         axes[0, 0].plot(WINDOW * np.arange(len(load)), load, "--", label="input load")
         for outcome, label in ((static, "static"), (scaled, "operators scaled")):
             axes[0, 0].plot(WINDOW * np.arange(len(load)), _means(outcome.acked[:, 0]), label=label)
         axes[0, 0].set(xlabel="time (s)", ylabel="rows per second")
         axes[0, 0].legend()
     high = slice(rise // WINDOW, fall // WINDOW)
-    kept = _means(static.acked[:, 0])[high] / load[high]
+    throughput_share = _means(static.acked[:, 0])[high] / load[high]
     changed = {
         o.name: (int(n.min()), int(n.max()), int(n[-1]))
         for o in lab.models["T1"].dataflow.operators
         if np.ptp(n := scaled.slots("T1", o.name)) > 0
     }
-    end = _means(scaled.acked[:, 0])[fall // WINDOW - 6 : fall // WINDOW].mean() / load[high].mean()
+    last_minute = _means(scaled.acked[:, 0])[fall // WINDOW - 6 : fall // WINDOW].mean() / load[high].mean()
     return [
         Claim(
             "fig10a-static",
-            "a static configuration cannot sustain a peak, and its throughput drops after a couple of minutes",
+            "a static configuration cannot sustain a peak: its throughput drops after a couple of minutes",
             "drops",
-            f"{100 * kept[:6].mean():.0f} % of the input load in the first minute of the peak, "
-            f"{100 * kept[-6:].mean():.0f} % in the last",
-            kept.max() < 0.99 and kept[-6:].mean() < 0.9 * kept[:6].mean(),
+            f"{100 * throughput_share[:6].mean():.0f} % of the input load in the first minute of the peak, "
+            f"{100 * throughput_share[-6:].mean():.0f} % in the last",
+            throughput_share.max() < 0.99 and throughput_share[-6:].mean() < 0.9 * throughput_share[:6].mean(),
             chosen=CHOSEN,
         ),
         Claim(
             "fig10a-operators",
-            "scaling StopWordFilter alone from 1 to 2 slots and back is enough to sustain the peak",
+            "scaling only StopWordFilter from 1 to 2 slots and back is enough to sustain the peak",
             "StopWordFilter from 1 to 2 to 1",
             ", ".join(f"{n} from {a} to {b} to {c}" for n, (a, b, c) in changed.items())
-            + f"; {100 * end:.0f} % of the load in the last minute of the peak",
-            changed == {"StopWordFilter": (1, 2, 1)} and end > 0.97,
+            + f"; {100 * last_minute:.0f} % of the load in the last minute of the peak",
+            changed == {"StopWordFilter": (1, 2, 1)} and last_minute > 0.97,
             chosen=CHOSEN,
         ),
     ]
 
 
-def _step(lab: Lab, found: Found) -> list[Claim]:
-    """Fig. 10b and 10c."""
+def _step(lab: Lab, compared: ComparisonRuns) -> list[Claim]:
+    """Fig. 10b and 10c: a step of the input load."""
     rise, fall = 180, 420
-    sides = {side: found["T1", "step"][side].drawn for side in ("joint", "ELYSIUM")}
-    with lab.of.figure("fig10bc", "A step of the input load", columns=2) as axes:
+    every = {side: compared["T1", "step"][side].drawn for side in ("joint", "ELYSIUM", OURS)}
+    sides = {side: every[side] for side in ("joint", "ELYSIUM")}
+    with lab.run.figure("fig10bc", "A step of the input load", columns=2) as axes:
         load = _means(sides["joint"].arrivals[:, 0])
         axes[0, 0].plot(WINDOW * np.arange(len(load)), load, "--", label="input load")
         for side, outcome in sides.items():
@@ -80,13 +82,12 @@ def _step(lab: Lab, found: Found) -> list[Claim]:
         axes[0, 0].set(xlabel="time (s)", ylabel="rows per second")
         axes[0, 1].set(xlabel="time (s)", ylabel="nodes")
         axes[0, 0].legend()
-    every = {side: found["T1", "step"][side].drawn for side in ("joint", "ELYSIUM", OURS)}
-    seconds = {side: _resumed(outcome, rise, fall) for side, outcome in every.items()}
+    seconds = {side: _recovery_time(outcome, rise, fall) for side, outcome in every.items()}
     count = {side: sum(rise <= t < fall for t in outcome.reconfigured) for side, outcome in every.items()}
 
     def sooner(side: str) -> Judged:
-        told = " and ".join(_after(seconds[each], fall - rise) for each in (side, "joint"))
-        return told, seconds[side] < seconds["joint"]
+        times = " and ".join(_after(seconds[each], fall - rise) for each in (side, "joint"))
+        return times, seconds[side] < seconds["joint"]
 
     def single(side: str) -> Judged:
         return f"{count[side]} and {count['joint']}", count[side] == 1 and count["joint"] > 1
@@ -94,14 +95,14 @@ def _step(lab: Lab, found: Found) -> list[Claim]:
     return [
         versions(
             "fig10b-resumes",
-            "after the step ELYSIUM sustains the input load sooner than joint scaling",
+            "after the load has risen, ELYSIUM sustains it sooner than joint scaling",
             "after 80 to 90 s, and after about 150 s",
             map(sooner, ("ELYSIUM", OURS)),
             chosen=CHOSEN,
         ),
         versions(
             "fig10b-single",
-            "ELYSIUM provides for the step in a single reconfiguration, joint scaling needs more",
+            "ELYSIUM adapts to the step in a single reconfiguration; joint scaling needs more",
             "1 and more",
             map(single, ("ELYSIUM", OURS)),
             chosen=CHOSEN,
@@ -109,11 +110,11 @@ def _step(lab: Lab, found: Found) -> list[Claim]:
     ]
 
 
-def _square(lab: Lab, found: Found) -> Claim:
-    """Fig. 10d and 10e: how soon both dimensions have what a jump needs."""
-    every = {side: found["T1", "square"][side].drawn for side in ("joint", "ELYSIUM", OURS)}
+def _square(lab: Lab, compared: ComparisonRuns) -> Claim:
+    """Fig. 10d and 10e: how soon there are enough nodes and slots after a jump of the load."""
+    every = {side: compared["T1", "square"][side].drawn for side in ("joint", "ELYSIUM", OURS)}
     sides = {side: every[side] for side in ("joint", "ELYSIUM")}
-    with lab.of.figure("fig10de", "A square wave", columns=2) as axes:
+    with lab.run.figure("fig10de", "A square wave", columns=2) as axes:
         for side, outcome in sides.items():
             minutes = np.arange(len(outcome.nodes))
             axes[0, 0].step(minutes, outcome.nodes, where="post", label=side)
@@ -122,36 +123,36 @@ def _square(lab: Lab, found: Found) -> Claim:
         axes[0, 1].set(xlabel="time (min)", ylabel="slots of StopWordFilter")
         axes[0, 0].legend()
     needed = lab.first({"T1": float(sides["joint"].arrivals[:, 0].max())})
-    waited = {
-        side: max(_minutes(o.nodes, needed.nodes), _minutes(o.slots("T1", "StopWordFilter"), _filter(needed)))
+    filter_slots = needed.parallelism["T1"]["StopWordFilter"]
+    minutes_until_enough = {
+        side: max(_minutes_until(o.nodes, needed.nodes), _minutes_until(o.slots("T1", "StopWordFilter"), filter_slots))
         for side, o in every.items()
     }
 
     def faster(side: str) -> Judged:
-        told = f"the first jump is provided for after {waited[side]} and {waited['joint']} minutes"
-        return told, waited[side] < waited["joint"]
+        own, joint = minutes_until_enough[side], minutes_until_enough["joint"]
+        return f"enough nodes and slots after {own} and {joint} minutes, at the first jump", own < joint
 
     return versions(
         "fig10de-faster",
-        "on the square wave ELYSIUM adapts nodes and slots faster than joint scaling",
-        "drawn",
+        "on the square wave, ELYSIUM adapts nodes and slots faster than joint scaling",
+        "a plot without numbers",
         map(faster, ("ELYSIUM", OURS)),
         chosen=CHOSEN,
     )
 
 
-def _filter(config: Config) -> int:
-    return config.parallelism["T1"]["StopWordFilter"]
+def _minutes_until(values: Floats, needed: int) -> int:
+    """Return the minutes from the first jump, which comes after five minutes, until a value is at least ``needed``.
 
-
-def _minutes(values: Floats, needed: int) -> int:
-    """Minutes from the first jump, after five minutes, until there is as much as needed."""
+    Returns the number of all minutes if that never happens.
+    """
     enough = np.flatnonzero(values >= needed)
     return int(enough[0]) - 5 if len(enough) else len(values)
 
 
-def _resumed(outcome: ScalingOutcome, rise: int, fall: int) -> float:
-    """Seconds from the rise until throughput reaches the load and stays there until it falls."""
+def _recovery_time(outcome: ScalingOutcome, rise: int, fall: int) -> float:
+    """Return the seconds from the rise of the load until throughput reaches it for good; inf if not before the fall."""
     load, through = _means(outcome.arrivals[:, 0]), _means(outcome.acked[:, 0])
     late = np.flatnonzero(through[rise // WINDOW : fall // WINDOW] < 0.98 * load[rise // WINDOW : fall // WINDOW])
     if not len(late):
@@ -165,5 +166,5 @@ def _after(seconds: float, length: int) -> str:
 
 
 def _means(values: Floats) -> Floats:
-    found: Floats = values[: len(values) // WINDOW * WINDOW].reshape(-1, WINDOW).mean(axis=1)
-    return found
+    means: Floats = values[: len(values) // WINDOW * WINDOW].reshape(-1, WINDOW).mean(axis=1)
+    return means

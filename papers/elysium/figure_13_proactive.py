@@ -1,30 +1,38 @@
-"""Reactive against proactive ELYSIUM (Fig. 13)."""
+"""Reactive and proactive ELYSIUM compared (Fig. 13)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from papers.claims import Claim
-from papers.elysium.figure_09_comparison import Found
+from papers.elysium.figure_09_comparison import ComparisonRuns
 from papers.elysium.testbed.lab import CHOSEN, Lab, Runs
 from rheostat.elastic.elysium.forecasts.boosted_trees import BoostedTrees
 from rheostat.elastic.elysium.forecasts.paper_network import HORIZON
 
 PRINTED = {"stair": (0.81, 43), "square": (1.2, 35), "twitter": (0.9, 45)}
-"""Proactive ELYSIUM in Fig. 9: throughput degradation, and nodes saved in per cent."""
+"""Proactive ELYSIUM in the paper's Fig. 9, by load: (throughput degradation, nodes saved in per cent)."""
 REACTIVE = {"stair": (0.81, 43), "square": (1.7, 35), "twitter": (0.86, 45)}
+"""The same for reactive ELYSIUM."""
+
+FORECASTS = f"{CHOSEN}; a past of a week to learn from, and forecasts one minute ahead"
+"""The ``chosen`` text of every claim about proactive scaling."""
 
 
-def proactive(lab: Lab, found: Found) -> tuple[dict[str, Runs], list[Claim]]:
-    """Fig. 13, and how far to look ahead, which the paper leaves open; also the proactive runs by load."""
+def proactive(lab: Lab, compared: ComparisonRuns) -> tuple[dict[str, Runs], list[Claim]]:
+    """Reproduce Fig. 13, and try other horizons, which the paper leaves open.
+
+    Returns:
+        The proactive runs by load, and the claims.
+    """
     runs: dict[str, dict[str, Runs]] = {}
-    for name in lab.of.each("proactive", list(PRINTED)):
+    for name in lab.run.each("proactive", list(PRINTED)):
         curve = lab.curves[name]
         runs[name] = {
-            "joint": found["T1", name]["joint"],
-            "reactive": found["T1", name]["ELYSIUM"],
+            "joint": compared["T1", name]["joint"],
+            "reactive": compared["T1", name]["ELYSIUM"],
             "proactive": lab.runs("T1", curve, lab.proactive("T1", curve)),
-            "proactive, boosted": lab.runs("T1", curve, lab.proactive("T1", curve, BoostedTrees(seed=lab.of.seed))),
+            "proactive, boosted": lab.runs("T1", curve, lab.proactive("T1", curve, BoostedTrees(seed=lab.run.seed))),
         }
     _draw(lab, runs)
     _horizons(lab)
@@ -36,19 +44,20 @@ def _square(runs: dict[str, Runs]) -> Claim:
     reactive, ahead = runs["reactive"], runs["proactive"]
     return Claim(
         "fig13-square",
-        "on the square wave proactive scaling degrades throughput less than reactive, and saves about as many nodes",
+        "on the square wave, proactive scaling degrades throughput less than reactive scaling, and saves about as many "
+        "nodes",
         "1.2 against 1.7, 35 % and 35 %",
         f"{ahead.degradation:.2f} against {reactive.degradation:.2f}, {100 * ahead.saved:.0f} % and "
         f"{100 * reactive.saved:.0f} %",
         ahead.degradation < reactive.degradation and abs(ahead.saved - reactive.saved) <= 0.05,
-        "About as many: the shares differ by at most 5 points.",
-        chosen=f"{CHOSEN}; a week's past, a horizon of one minute",
-        detail="The paper's network has seen a week of the load and learned from the first 70 % of it. With a past of "
-        "8 to 96 hours, of which the run is not a part that it knows the weekday or hour of, the same quick run had "
-        "0.12 to 0.27. It looks one minute ahead, which the paper leaves open; further ahead (horizons.csv) "
-        "degradation is much the same and fewer nodes are saved. "
-        f"Boosted trees in its place: {runs['proactive, boosted'].degradation:.2f}, "
-        f"{100 * runs['proactive, boosted'].saved:.0f} %.",
+        "About as many means that the shares of nodes saved differ by at most 5 percentage points.",
+        chosen=FORECASTS,
+        detail="The paper's network is given a week of the load and learns from the first 70 % of it. With a past of 8 "
+        "to 96 hours, in which the run's weekday or hour does not occur, the degradation of a quick run was 0.12 to "
+        "0.27. It looks one minute ahead, which the paper leaves open; with longer horizons (horizons.csv) the "
+        "degradation is much the same and fewer nodes are saved. With boosted trees instead of the network, the "
+        f"degradation is {runs['proactive, boosted'].degradation:.2f}, and "
+        f"{100 * runs['proactive, boosted'].saved:.0f} % of the nodes are saved.",
     )
 
 
@@ -56,32 +65,33 @@ def _other(lab: Lab, name: str, runs: dict[str, Runs]) -> Claim:
     reactive, ahead = runs["reactive"], runs["proactive"]
     (was, saved), (then, then_saved) = REACTIVE[name], PRINTED[name]
     note = (
-        "Held if the degradations differ by at most a tenth of the larger and the shares of nodes by at most 5 points."
+        "Holds if the degradations differ by at most a tenth of the larger one, and the shares of nodes saved by at "
+        "most 5 percentage points."
     )
     if name == "twitter" and lab.note:
         note = f"{lab.note} {note}"
     larger = max(ahead.degradation, reactive.degradation)
     return Claim(
         f"fig13-{name}",
-        f"on the {name} load it makes little difference whether scaling is proactive or reactive",
+        f"on the {name} load, it makes little difference whether scaling is proactive or reactive",
         f"{then:.2f} against {was:.2f}, {then_saved} % and {saved} %",
         f"{ahead.degradation:.2f} against {reactive.degradation:.2f}, {100 * ahead.saved:.0f} % and "
         f"{100 * reactive.saved:.0f} %",
         abs(ahead.degradation - reactive.degradation) <= 0.1 * larger and abs(ahead.saved - reactive.saved) <= 0.05,
         note,
-        chosen=f"{CHOSEN}; a week's past, a horizon of one minute",
+        chosen=FORECASTS,
     )
 
 
 def _draw(lab: Lab, runs: dict[str, dict[str, Runs]]) -> None:
-    with lab.of.figure("fig13abc", "Nodes, reactive and proactive", columns=3) as axes:
+    with lab.run.figure("fig13abc", "Nodes, reactive and proactive", columns=3) as axes:
         for column, (name, sides) in enumerate(runs.items()):
             for side in ("reactive", "proactive"):
                 nodes = sides[side].drawn.nodes
                 axes[0, column].step(np.arange(len(nodes)), nodes, where="post", label=side)
             axes[0, column].set(title=name, xlabel="time (min)", ylabel="nodes")
         axes[0, 0].legend()
-    with lab.of.figure("fig13de", "Joint, reactive and proactive", columns=2) as axes:
+    with lab.run.figure("fig13de", "Joint, reactive and proactive", columns=2) as axes:
         for number, side in enumerate(("joint", "reactive", "proactive", "proactive, boosted")):
             at = np.arange(len(runs)) + 0.2 * number
             axes[0, 0].bar(at, [sides[side].degradation for sides in runs.values()], 0.18, label=side)
@@ -91,13 +101,13 @@ def _draw(lab: Lab, runs: dict[str, dict[str, Runs]]) -> None:
             axes[0, column].set_xticks(np.arange(len(runs)) + 0.3, list(runs))
         axes[0, 0].legend()
     rows = [(n, s, round(r.degradation, 3), round(100 * r.saved, 1)) for n, x in runs.items() for s, r in x.items()]
-    lab.of.table("fig13", ("load", "scaling", "degradation", "saved %"), rows)
+    lab.run.table("fig13", ("load", "scaling", "degradation", "saved %"), rows)
 
 
 def _horizons(lab: Lab) -> None:
-    """What looking further ahead does on the square wave."""
+    """Write degradation and nodes saved on the square wave, by the minutes that ELYSIUM looks ahead."""
     curve, rows = lab.curves["square"], []
-    for horizon in (1, 3, HORIZON) if lab.of.quick else range(1, HORIZON + 1):
+    for horizon in (1, 3, HORIZON) if lab.run.quick else range(1, HORIZON + 1):
         ahead = lab.runs("T1", curve, lab.proactive("T1", curve, horizon=horizon))
         rows.append((horizon, round(ahead.degradation, 3), round(100 * ahead.saved, 1)))
-    lab.of.table("horizons", ("minutes ahead", "degradation", "saved %"), rows)
+    lab.run.table("horizons", ("minutes ahead", "degradation", "saved %"), rows)

@@ -1,5 +1,6 @@
-"""POSG's evaluation (section V), run again in a simulation: one file per figure, ``testbed`` what they run on.
+"""POSG's evaluation (section V), repeated in a simulation: one file per figure.
 
-``posg_evaluation`` runs them all, for ``rheostat reproduce posg``. ``section_3_readings`` tells how much hangs on what
-the text leaves open, and ``added_batches`` is what we add.
+``posg_evaluation`` runs all of them for ``rheostat reproduce posg``. ``testbed`` holds the simulation.
+``section_3_readings`` shows how much depends on details that the paper leaves open, and ``added_batches`` measures what
+this project adds to the paper.
 """

@@ -1,4 +1,4 @@
-"""The reproduction of ELYSIUM: the parts that are quick enough for every day."""
+"""The reproduction of ELYSIUM: the parts that run quickly, and a quick run of everything, which is slow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from papers.elysium.figure_12_two_topologies import together
 from papers.elysium.table_2_figure_07_08_estimates import accuracy
 from papers.elysium.testbed.assessments import ScalingOutcome
 from papers.elysium.testbed.lab import PEAKS, Lab, Runs, prepare
-from papers.elysium.testbed.loads import RECORDED_PEAK, recorded
+from papers.elysium.testbed.loads import RECORDED_PEAK, recorded_curve
 from papers.paper_run import Run
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.forecasts.series import Series
@@ -42,7 +42,7 @@ def test_estimates_are_within_three_percent(lab: Lab) -> None:
     claims = by_id(accuracy(lab))
     assert all(claims[i].holds for i in ("table2", "fig7-error", "profile-error", "fig8-overhead"))
     for name in ("table2.csv", "fig07.svg", "fig08.svg", "placement.svg"):
-        assert (Path(lab.of.folder) / name).stat().st_size > 0
+        assert (Path(lab.run.folder) / name).stat().st_size > 0
 
 
 def test_two_topologies_share_a_cluster(lab: Lab) -> None:
@@ -51,7 +51,7 @@ def test_two_topologies_share_a_cluster(lab: Lab) -> None:
     assert set(both) == {"fig12abc", "fig12def"}
     assert claims["fig12a-nodes"].holds
     assert claims["fig12abc-together"].holds
-    assert (Path(lab.of.folder) / "fig12def.svg").stat().st_size > 0
+    assert (Path(lab.run.folder) / "fig12def.svg").stat().st_size > 0
 
 
 def test_memory_decides_how_many_nodes_there_are(lab: Lab) -> None:
@@ -59,7 +59,7 @@ def test_memory_decides_how_many_nodes_there_are(lab: Lab) -> None:
     assert claims["memory-decides"].holds
     assert claims["memory-decides"].paper == "-"
     assert "T2 bandwidth at most 0." in claims["memory-bandwidth-error"].ours
-    assert (Path(lab.of.folder) / "resources.csv").stat().st_size > 0
+    assert (Path(lab.run.folder) / "resources.csv").stat().st_size > 0
 
 
 @pytest.mark.parametrize("name", ["stair", "step"])
@@ -89,7 +89,7 @@ def test_of_a_recorded_load_the_busiest_hours_are_played_sixty_times_as_fast() -
     hours = np.ones(100)
     hours[70:72] = 5.0, 8.0
     series = Series(np.repeat(hours, 60), start=7200.0)
-    found = recorded("r", series, hours=2)
+    found = recorded_curve("r", series, hours=2)
     assert len(found.values) == 120
     assert found.values.max() == pytest.approx(RECORDED_PEAK)
     assert found.values[0] == pytest.approx(RECORDED_PEAK * 5 / 8)
@@ -97,8 +97,8 @@ def test_of_a_recorded_load_the_busiest_hours_are_played_sixty_times_as_fast() -
     assert found.past.max() == pytest.approx(RECORDED_PEAK / 8)
 
 
-def waited(*minutes: tuple[float, float]) -> ScalingOutcome:
-    """Two topologies whose latency is so many seconds in every second of each minute, but for those of a restart."""
+def outcome_with_latencies(*minutes: tuple[float, float]) -> ScalingOutcome:
+    """Two topologies with the given latencies in each minute, except 20 seconds in which T1 restarts."""
     latency = np.repeat(np.array(minutes), 60, axis=0)
     latency[:20, 0] = np.nan
     ones, config = np.ones_like(latency), Config({}, 1)
@@ -106,7 +106,7 @@ def waited(*minutes: tuple[float, float]) -> ScalingOutcome:
 
 
 def test_latency_by_minute_leaves_restarts_out() -> None:
-    outcome = waited((3.0, 1.0), (5.0, 2.0))
+    outcome = outcome_with_latencies((3.0, 1.0), (5.0, 2.0))
     assert by_minute(outcome).tolist() == [3.0, 5.0]
     assert by_minute(outcome, 1).tolist() == [1.0, 2.0]
 
@@ -122,8 +122,11 @@ def test_latency_by_minute_leaves_restarts_out() -> None:
 def test_latencies_of_two_topologies_are_stable_and_in_order_or_not(
     minutes: tuple[tuple[float, float], ...], holds: bool
 ) -> None:
-    steady = {"a": Runs([waited((1.0, 2.0), (1.0, 2.0))]), "b": Runs([waited((1.0, 2.0), (1.0, 2.0))])}
-    claim = shared({**steady, "a": Runs([waited(*minutes)])}, steady)
+    steady = {
+        "a": Runs([outcome_with_latencies((1.0, 2.0), (1.0, 2.0))]),
+        "b": Runs([outcome_with_latencies((1.0, 2.0), (1.0, 2.0))]),
+    }
+    claim = shared({**steady, "a": Runs([outcome_with_latencies(*minutes)])}, steady)
     assert (claim.holds, claim.ours_holds) == (holds, True)
 
 

@@ -1,4 +1,4 @@
-"""Policies at work: profiles learned from the metric store serve the estimator, and ELYSIUM does what it promises."""
+"""Runs of policies: learned profiles choose as the truth would, and ELYSIUM compares with the baselines as claimed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from papers.elysium.testbed import curves
-from papers.elysium.testbed.assessments import ScalingOutcome, ScalingSetting, run
+from papers.elysium.testbed.assessments import ScalingOutcome, ScalingSetting, run_policy
+from papers.elysium.testbed.cluster import ClusterBehaviour, StormCluster
+from papers.elysium.testbed.flow import RowFlow
 from papers.elysium.testbed.metric_store import MetricStore
-from papers.elysium.testbed.profiling_phase import learn, record, steady, with_forecasts
+from papers.elysium.testbed.profiling_phase import learn_estimator, record_profiling_runs, with_forecasts
 from papers.elysium.testbed.topologies import NODE, T1_PEAK, overhead, rolling_top_words
 from rheostat.arrays import Floats
 from rheostat.elastic.baselines.static import Static
@@ -40,22 +42,28 @@ def oracle() -> Estimator:
 
 
 def paper() -> Elysium:
-    """Reactive, and blind to queues."""
+    """Reactive ELYSIUM that ignores queues, as published."""
     return Elysium(oracle(), catch_up=np.inf)
 
 
-def played(
+def run_t1(
     load: Floats, policy: Policy, first: Config | None = None, setting: ScalingSetting | None = None
 ) -> ScalingOutcome:
     begin = first or compute_config(oracle(), {"T1": float(load[0])}).config
-    return run({"T1": T1}, {"T1": load}, policy, begin, setting or ScalingSetting())
+    return run_policy({"T1": T1}, {"T1": load}, policy, begin, setting or ScalingSetting())
+
+
+def run_alone(config: Config, load: float) -> RowFlow:
+    """A minute of T1 alone under a constant load."""
+    cluster = StormCluster({"T1": T1}, config, ClusterBehaviour(), np.random.default_rng(0))
+    return cluster.run(np.full((60, 1), load))
 
 
 def test_learned_profiles_choose_as_the_truth_would(tmp_path: Path) -> None:
     with MetricStore(tmp_path / "metrics.sqlite") as store:
-        record({"T1": T1}, {"T1": T1_PEAK}, store, seed=1)
+        record_profiling_runs({"T1": T1}, {"T1": T1_PEAK}, store, seed=1)
     with MetricStore(tmp_path / "metrics.sqlite") as store:
-        known = learn({"T1": T1}, store, seed=1, folds=3)
+        known = learn_estimator({"T1": T1}, store, seed=1, folds=3)
     assert all(isinstance(p, LearnedProfile) and p.error < 0.03 for p in known.topologies["T1"].cpu.values())
     assert known.topologies["T1"].selectivity["WordGenerator", "StopWordFilter"] == pytest.approx(17.86, rel=0.02)
     for load in (60.0, 150.0, 260.0, 330.0, 450.0, 550.0, 680.0):
@@ -64,7 +72,7 @@ def test_learned_profiles_choose_as_the_truth_would(tmp_path: Path) -> None:
         assert abs(found.slots - true.slots) <= 2
     # What the estimator says of a configuration is what the cluster then uses.
     config = compute_config(known, {"T1": 400.0}).config
-    used = steady(T1, config, 400.0).slot_cpu[-1]
+    used = run_alone(config, 400.0).slot_cpu[-1]
     slots = [n for operators in config.parallelism.values() for n in operators.values()]
     estimated = np.repeat(list(known.slot_cpus(config.parallelism, {"T1": 400.0})["T1"].values()), slots)
     busy = used > 0.1
@@ -73,7 +81,7 @@ def test_learned_profiles_choose_as_the_truth_would(tmp_path: Path) -> None:
 
 def test_one_reconfiguration_is_enough_for_a_step_and_joint_scaling_needs_more_nodes() -> None:
     load = curves.step(900, 120.0, 500.0, 180, 420)
-    ours, joint = played(load, paper()), played(load, JointScaling({"T1": T1.dataflow}))
+    ours, joint = run_t1(load, paper()), run_t1(load, JointScaling({"T1": T1.dataflow}))
     assert [t for t in ours.reconfigured if t < 420] == [240]
     assert len(joint.reconfigured) > len(ours.reconfigured)
     assert ours.saved() > joint.saved()
@@ -86,7 +94,7 @@ def test_a_forecast_of_the_square_wave_degrades_throughput_less() -> None:
     forecast = PaperNetwork(folds=2, tolerance=1e-3).fitted(Series(past), 1)
     proactive = Elysium(with_forecasts(oracle(), {"T1": forecast}), proactive=True, catch_up=np.inf)
     setting = ScalingSetting(start=60.0 * len(past), past={"T1": past})
-    ahead, after = played(load, proactive, setting=setting), played(load, paper())
+    ahead, after = run_t1(load, proactive, setting=setting), run_t1(load, paper())
     assert ahead.degradation() < 0.8 * after.degradation()
     assert abs(ahead.saved() - after.saved()) <= 0.06
 
@@ -105,7 +113,7 @@ def test_through_the_metric_store_a_policy_sees_the_same_load() -> None:
     load = curves.sine(300, 100.0, 500.0, 150)
     past, begin = np.array([7.0, 8.0, 9.0]), 1_234_567.5
     outcomes = [
-        played(
+        run_t1(
             load,
             Spy(oracle(), stored=stored),
             setting=ScalingSetting(start=begin, step=3600.0, past={"T1": past}, stored=stored),
@@ -130,7 +138,7 @@ def test_figures_of_a_run_by_hand() -> None:
     assert found.degradation() == pytest.approx((0 + 1 + 1.5 + 0) / 4)
     assert found.saved() == 1 - 3 / 8
     assert found.mean_latency() == 2.0
-    assert found.left() == 8 / 400
+    assert found.unfinished() == 8 / 400
     assert found.slots("T1", "a").tolist() == [1, 3]
 
 
@@ -144,33 +152,33 @@ def test_times_without_input_are_left_out_and_runs_without_any_are_refused() -> 
 
     assert ran([10.0, 0.0, 10.0], [5.0, 5.0, 10.0]).degradation() == 0.25
     nothing = ran([0.0, 0.0], [0.0, 0.0])
-    assert nothing.left() == 0.0
-    with pytest.raises(ConfigurationError, match="rows came in"):
+    assert nothing.unfinished() == 0.0
+    with pytest.raises(ConfigurationError, match="no rows arrived"):
         nothing.degradation()
-    with pytest.raises(ConfigurationError, match="no row of topology 'T1' came through"):
+    with pytest.raises(ConfigurationError, match="no row of topology 'T1' was processed"):
         nothing.mean_latency()
-    with pytest.raises(ConfigurationError, match="rows came in"):
+    with pytest.raises(ConfigurationError, match="no rows arrived"):
         ran([10.0], [10.0]).degradation(window=11)
 
 
 def test_a_static_run_never_reconfigures_and_the_same_seed_gives_the_same_run() -> None:
     load = curves.sine(300, 100.0, 300.0, 150)
     everything = Config({"T1": {o.name: 4 for o in T1.dataflow.operators}}, 4)
-    found = played(load, Static(), everything)
+    found = run_t1(load, Static(), everything)
     assert (found.reconfigured, found.saved()) == ((), 0.0)
     assert found.degradation() < 1e-9
-    first, again = (played(load, JointScaling({"T1": T1.dataflow}), setting=ScalingSetting(seed=3)) for _ in range(2))
+    first, again = (run_t1(load, JointScaling({"T1": T1.dataflow}), setting=ScalingSetting(seed=3)) for _ in range(2))
     np.testing.assert_array_equal(first.acked, again.acked)
 
 
 def test_only_nodes_leaves_slots_alone() -> None:
     load = curves.stair(600, 150.0, 600.0)
-    found = played(load, OnlyNodes(oracle()), Config({"T1": {o.name: 4 for o in T1.dataflow.operators}}, 1))
+    found = run_t1(load, OnlyNodes(oracle()), Config({"T1": {o.name: 4 for o in T1.dataflow.operators}}, 1))
     assert {config.slots for config in found.configs} == {24}
     assert len(set(found.nodes)) > 1
 
 
-def test_what_a_policy_sees() -> None:
+def test_a_policy_sees_loads_cpu_and_queues() -> None:
     seen: list[LoadHistory] = []
 
     @dataclass(frozen=True, eq=False)
@@ -182,8 +190,8 @@ def test_what_a_policy_sees() -> None:
     load, spy = np.full(180, 300.0), Spy(oracle())
     first = Config({"T1": {o.name: 1 for o in T1.dataflow.operators}}, 2)
     setting = ScalingSetting(start=600.0, past={"T1": np.array([7.0])})
-    played(load, spy, first, setting)
-    emitted = played(load, spy, first, ScalingSetting(emitted=True, always=True))
+    run_t1(load, spy, first, setting)
+    emitted = run_t1(load, spy, first, ScalingSetting(emitted=True, always_restart=True))
     assert len(seen) == 4
     assert seen[1].loads["T1"].values.tolist() == [7.0, 300.0, 300.0]
     assert (seen[1].loads["T1"].start, seen[1].loads["T1"].step) == (540.0, 60.0)

@@ -1,4 +1,4 @@
-"""The simulated cluster: no row is lost or made, rates and CPU as worked out by hand, restarts, full nodes."""
+"""The simulated cluster: rows are neither lost nor invented; rates, CPU, restarts and full nodes by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from papers.elysium.testbed.cluster import Habits, StormCluster
+from papers.elysium.testbed.cluster import ClusterBehaviour, StormCluster
 from papers.elysium.testbed.topologies import BASE, BEND, NODE, SHARE, Model, rolling_top_words, sentiment
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.plans import plan_of
@@ -15,10 +15,12 @@ from rheostat.elastic.elysium.plans import plan_of
 T1, T2 = rolling_top_words(), sentiment()
 
 
-def alone(model: Model, slots: int, nodes: int, habits: Habits | None = None, seed: int = 1) -> StormCluster:
+def alone(
+    model: Model, slots: int, nodes: int, behaviour: ClusterBehaviour | None = None, seed: int = 1
+) -> StormCluster:
     name = model.dataflow.name
     config = Config({name: {o.name: slots for o in model.dataflow.operators}}, nodes)
-    return StormCluster({name: model}, config, habits or Habits(), np.random.default_rng(seed))
+    return StormCluster({name: model}, config, behaviour or ClusterBehaviour(), np.random.default_rng(seed))
 
 
 @settings(max_examples=30, deadline=None)
@@ -28,7 +30,7 @@ def alone(model: Model, slots: int, nodes: int, habits: Habits | None = None, se
     st.integers(1, 4),
     st.lists(st.booleans(), min_size=6, max_size=6),
 )
-def test_every_row_that_arrived_came_through_or_waits(
+def test_every_row_that_arrived_is_processed_or_waits(
     loads: list[float], slots: int, nodes: int, restarts: list[bool]
 ) -> None:
     cluster = alone(T1, slots, nodes)
@@ -45,7 +47,7 @@ def test_every_row_that_arrived_came_through_or_waits(
         assert found.node_cpu.max() <= 1 + 1e-9
 
 
-def test_a_light_load_comes_through_at_once_and_costs_what_the_model_says() -> None:
+def test_a_light_load_is_processed_at_once_and_costs_what_the_model_says() -> None:
     cluster = alone(T1, 1, 2)
     found = cluster.run(np.full((30, 1), 100.0))
     np.testing.assert_allclose(found.acked, 100.0)
@@ -76,7 +78,7 @@ def test_an_overloaded_slot_decides_throughput_until_rows_fail() -> None:
 
 
 def test_without_a_time_limit_throughput_stays() -> None:
-    found = alone(T1, 1, 2, Habits(time_limit=1e9)).run(np.full((400, 1), 330.0))
+    found = alone(T1, 1, 2, ClusterBehaviour(time_limit=1e9)).run(np.full((400, 1), 330.0))
     assert found.acked[-1, 0] == pytest.approx(found.acked[0, 0])
 
 
@@ -85,13 +87,13 @@ def test_a_full_node_slows_what_is_on_it() -> None:
     np.testing.assert_allclose(four.acked, 500.0)
     assert one.acked.max() < 350.0
     assert one.node_cpu[-1, 0] == pytest.approx(1.0, abs=1e-6)
-    less = alone(T1, 4, 1, Habits(usable=0.8)).run(np.full((20, 1), 500.0))
+    less = alone(T1, 4, 1, ClusterBehaviour(usable=0.8)).run(np.full((20, 1), 500.0))
     assert less.node_cpu[-1, 0] == pytest.approx(0.8, abs=1e-6)
     assert less.acked[-1, 0] < 0.85 * one.acked[-1, 0]
 
 
 def test_a_restart_stops_everything_for_its_time_and_the_queue_is_caught_up_with() -> None:
-    cluster = alone(T1, 4, 4, Habits(restart=(5.0, 5.0), settle=7.0))
+    cluster = alone(T1, 4, 4, ClusterBehaviour(restart=(5.0, 5.0), settle=7.0))
     cluster.run(np.full((10, 1), 200.0))
     cluster.restart("T1")
     found = cluster.run(np.full((60, 1), 200.0))
@@ -105,7 +107,7 @@ def test_a_restart_stops_everything_for_its_time_and_the_queue_is_caught_up_with
 def test_only_topologies_whose_slots_come_go_or_move_restart() -> None:
     parallelism = {m.dataflow.name: {o.name: 1 for o in m.dataflow.operators} for m in (T1, T2)}
     apart = Config(parallelism, 3, own={"T1": 1, "T2": 2})
-    cluster = StormCluster({"T1": T1, "T2": T2}, apart, Habits(), np.random.default_rng(1))
+    cluster = StormCluster({"T1": T1, "T2": T2}, apart, ClusterBehaviour(), np.random.default_rng(1))
     more = {"T1": parallelism["T1"], "T2": {**parallelism["T2"], "PosTagger": 2}}
     restarts = []
     for config in (apart, Config(more, 3, own={"T1": 1, "T2": 2}), Config(more, 2)):
@@ -120,7 +122,9 @@ def test_topologies_on_the_same_full_node_slow_down_and_those_apart_do_not() -> 
     found = {}
     for name, own in (("shared", None), ("apart", {"T1": 1, "T2": 1})):
         config = Config(parallelism, 1 if own is None else 2, own)
-        found[name] = StormCluster({"T1": T1, "T2": T2}, config, Habits(), np.random.default_rng(1)).run(load).acked[-1]
+        found[name] = (
+            StormCluster({"T1": T1, "T2": T2}, config, ClusterBehaviour(), np.random.default_rng(1)).run(load).acked[-1]
+        )
     assert found["apart"][1] == pytest.approx(50.0)
     assert found["shared"][1] < 50.0
     assert found["shared"][0] < found["apart"][0]

@@ -1,4 +1,4 @@
-"""The metric store: what was written is there after reopening, once, and no lock is waited for too long."""
+"""The metric store: readings survive reopening, are stored once, and locks have a time limit."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_steps_of_the_load_begin_where_they_are_asked_to(store: MetricStore) -> 
     assert (series.values.tolist(), series.start) == ([10.0, 20.0, 20.0, 40.0], -50.0)
 
 
-def test_readings_that_are_no_numbers_enter_no_sum(store: MetricStore) -> None:
+def test_sums_with_nan_readings_are_left_out(store: MetricStore) -> None:
     store.record(
         Batch(
             traffic=[(30.0, "t", "a", 0, "b", 0, np.nan), (30.0, "t", "a", 0, "b", 1, 5.0)],
@@ -100,13 +100,13 @@ def test_readings_that_are_no_numbers_enter_no_sum(store: MetricStore) -> None:
     assert store.loads("t").values.tolist() == [15.0, 7.0, 40.0]
 
 
-def test_what_is_written_twice_is_there_once(store: MetricStore) -> None:
+def test_a_reading_written_twice_is_stored_once(store: MetricStore) -> None:
     before = store.slot_uses("t", "b").given.tolist(), store.node_uses().given.tolist()
     store.record(BATCH)
     assert (store.slot_uses("t", "b").given.tolist(), store.node_uses().given.tolist()) == before
 
 
-def test_it_survives_reopening(tmp_path: Path) -> None:
+def test_readings_survive_reopening(tmp_path: Path) -> None:
     path = tmp_path / "metrics.sqlite"
     with MetricStore(path) as first:
         first.record(BATCH)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from papers.elysium.testbed.cluster import Habits, StormCluster
+from papers.elysium.testbed.cluster import ClusterBehaviour, StormCluster
 from papers.elysium.testbed.metric_store import BANDWIDTH, CPU, MEMORY, MetricStore
-from papers.elysium.testbed.monitor import batch
-from papers.elysium.testbed.profiling_phase import learn, record
+from papers.elysium.testbed.monitor import monitor_run
+from papers.elysium.testbed.profiling_phase import learn_estimator, record_profiling_runs
 from papers.elysium.testbed.resource_monitor import bandwidth, memory
 from papers.elysium.testbed.topologies import T2_PEAK, sentiment
 from rheostat.elastic.elysium.configuration import Config
@@ -21,7 +21,7 @@ NAMES = [operator.name for operator in T2.dataflow.operators]
 
 def cluster(nodes: int, **slots: int) -> StormCluster:
     config = Config({"T2": {name: slots.get(name, 1) for name in NAMES}}, nodes)
-    return StormCluster({"T2": T2}, config, Habits(), np.random.default_rng(1))
+    return StormCluster({"T2": T2}, config, ClusterBehaviour(), np.random.default_rng(1))
 
 
 def rates(load: float, readings: int = 2) -> dict[str, dict[tuple[str, str], np.ndarray]]:
@@ -47,8 +47,8 @@ def test_bandwidth_counts_rows_from_outside_and_between_nodes_only() -> None:
 
 def test_the_metric_store_has_all_three_and_profiles_find_sizes_again() -> None:
     with MetricStore() as store:
-        record({"T2": T2}, {"T2": T2_PEAK}, store, seed=1)
-        known = learn({"T2": T2}, store, seed=1, folds=2).topologies["T2"]
+        record_profiling_runs({"T2": T2}, {"T2": T2_PEAK}, store, seed=1)
+        known = learn_estimator({"T2": T2}, store, seed=1, folds=2).topologies["T2"]
         readings = {len(store.node_uses(resource)) for resource in (CPU, MEMORY, BANDWIDTH)}
     assert len(readings) == 1
     assert set(known.row_bytes) == {(INPUT, "Reader"), *T2.dataflow.streams}
@@ -65,8 +65,10 @@ def test_readings_of_cpu_do_not_depend_on_the_others() -> None:
     first, again = (np.random.default_rng(5) for _ in range(2))
     running = cluster(2)
     flow = running.run(np.full((120, 1), 50.0))
-    found = batch(running, flow, 0.0, first, 0.01)
-    bare = StormCluster({"T2": type(T2)(T2.dataflow, T2.selectivity, T2.costs)}, running.config, Habits(), again)
-    without = batch(bare, flow, 0.0, again, 0.01)
+    found = monitor_run(running, flow, 0.0, first, 0.01)
+    bare = StormCluster(
+        {"T2": type(T2)(T2.dataflow, T2.selectivity, T2.costs)}, running.config, ClusterBehaviour(), again
+    )
+    without = monitor_run(bare, flow, 0.0, again, 0.01)
     assert [r for r in found.slots if r[5] == CPU] == [r for r in without.slots if r[5] == CPU]
     assert first.random() == again.random()

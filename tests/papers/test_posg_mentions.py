@@ -1,4 +1,4 @@
-"""Generated tweets: what the paper says of the real ones."""
+"""Generated tweets have the properties that the paper gives for the real ones."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def test_the_most_frequent_entity_has_its_share(top: float) -> None:
 
 
 @pytest.mark.parametrize("options", [{"count": -1}, {"entities": 1}, {"top": 1.0}, {"entities": 10, "top": 0.05}])
-def test_what_makes_no_sense_is_refused(options: dict[str, float]) -> None:
+def test_invalid_arguments_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match="entities"):
         Tweets(**options)  # type: ignore[arg-type]

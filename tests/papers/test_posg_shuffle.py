@@ -15,10 +15,10 @@ from papers.posg.testbed.shuffle import (
     Parties,
     Shuffle,
     ShuffleOutcome,
-    queued,
-    shuffle_blindly,
+    execute_in_slots,
     shuffle_by_posg,
-    shuffle_knowingly,
+    shuffle_full_knowledge,
+    shuffle_round_robin,
 )
 from rheostat.elastic.posg import CostSketch, Phase, SketchReport, SyncReply
 from rheostat.errors import TopologyError
@@ -92,16 +92,16 @@ def test_the_paper_s_example() -> None:
     """Section II: a takes 10 s and b 1 s; one arrives every second, two slots."""
     arrivals = np.arange(3.0)
     shuffle = Shuffle(np.array([0, 1, 0]), np.array([10.0, 1.0, 10.0]), arrivals, np.ones((1, 2)))
-    assert shuffle_blindly(shuffle).completion.tolist() == [10.0, 1.0, 18.0]
-    assert queued(shuffle, np.array([0, 1, 1])).completion.tolist() == [10.0, 1.0, 10.0]
-    assert shuffle_knowingly(shuffle).slots.tolist() == [0, 1, 1]
+    assert shuffle_round_robin(shuffle).completion.tolist() == [10.0, 1.0, 18.0]
+    assert execute_in_slots(shuffle, np.array([0, 1, 1])).completion.tolist() == [10.0, 1.0, 10.0]
+    assert shuffle_full_knowledge(shuffle).slots.tolist() == [0, 1, 1]
 
 
 def test_slots_work_at_their_own_speed_period_by_period() -> None:
     shuffle = Shuffle.at_provisioning([1] * 4, [1.0] * 4, slots=2, provisioning=4.0, factors=[[1.0, 2.0], [3.0, 4.0]])
     assert shuffle.arrivals.tolist() == [0.0, 2.0, 4.0, 6.0]
-    assert shuffle_blindly(shuffle).completion.tolist() == [1.0, 2.0, 3.0, 4.0]
-    assert shuffle_knowingly(shuffle).slots.tolist() == [0, 1, 0, 1]
+    assert shuffle_round_robin(shuffle).completion.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert shuffle_full_knowledge(shuffle).slots.tolist() == [0, 1, 0, 1]
 
 
 def test_a_stream_at_full_provisioning_brings_as_much_work_as_the_slots_can_do() -> None:
@@ -113,7 +113,7 @@ def test_a_stream_at_full_provisioning_brings_as_much_work_as_the_slots_can_do()
 def test_slots_that_have_learnt_are_asked_with_the_first_tuples() -> None:
     lesson = drawn(2, 4_000, 3, 1.0)
     cold = Parties.start(3, SMALL, window=32, tolerance=0.3)
-    parties = cold.taught(lesson.items, lesson.costs)
+    parties = cold.warmed_up(lesson.items, lesson.costs)
     assert parties.scheduler.phase is Phase.SEND_ALL
     assert [learner.seconds for learner in parties.learners] == [0.0] * 3
     reports = [parties.scheduler.reports[slot].sketch.executions for slot in range(3)]
@@ -123,7 +123,7 @@ def test_slots_that_have_learnt_are_asked_with_the_first_tuples() -> None:
     assert shuffle_by_posg(shuffle, cold).phases[0][1] is Phase.SEND_ALL
     assert shuffle_by_posg(shuffle, cold).phases[0][0] >= 3 * 64
     # Too short a lesson: they go on learning.
-    assert cold.taught(lesson.items[:50], lesson.costs[:50]).scheduler.phase is Phase.ROUND_ROBIN
+    assert cold.warmed_up(lesson.items[:50], lesson.costs[:50]).scheduler.phase is Phase.ROUND_ROBIN
 
 
 @pytest.mark.parametrize("longest_first", [False, True])
@@ -132,14 +132,16 @@ def test_in_batches_tuples_wait_for_the_end_of_their_period(longest_first: bool)
     lesson = drawn(5, 4_000, 3, 1.0)
     parties = Parties.start(3, SMALL, window=32, tolerance=0.3, longest_first=longest_first)
     period = float(shuffle.arrivals[100])
-    outcome = shuffle_by_posg(shuffle, parties.taught(lesson.items, lesson.costs), period=period)
+    outcome = shuffle_by_posg(shuffle, parties.warmed_up(lesson.items, lesson.costs), period=period)
     released = (np.floor(shuffle.arrivals / period) + 1) * period
     seconds = shuffle.seconds(0, outcome.slots)
     assert (outcome.completion >= released - shuffle.arrivals + seconds - 1e-9).all()
     assert outcome.messages > 0
     # The same slots, the same queues.
     later = Shuffle(shuffle.items, shuffle.costs, released, shuffle.factors)
-    assert outcome.completion == pytest.approx(queued(later, outcome.slots).completion + released - shuffle.arrivals)
+    assert outcome.completion == pytest.approx(
+        execute_in_slots(later, outcome.slots).completion + released - shuffle.arrivals
+    )
 
 
 @pytest.mark.parametrize("longest_first", [False, True])
@@ -152,7 +154,7 @@ def test_shortest_first_inside_slots_changes_the_order_and_nothing_else(longest_
         sketch = CostSketch.empty(columns=97)
         parties = Parties.start(2, sketch, window=4, longest_first=longest_first, shortest_inside=inside)
         # The scheduler asks with the first tuple of each slot, and those come first in either order.
-        found.append(shuffle_by_posg(shuffle, parties.taught(lesson, costs[lesson]), period=1.0))
+        found.append(shuffle_by_posg(shuffle, parties.warmed_up(lesson, costs[lesson]), period=1.0))
     arrival, shortest = found
     assert arrival.slots.tolist() == shortest.slots.tolist()
     for slot in range(2):
@@ -170,7 +172,7 @@ def test_slots_reply_the_same_whatever_order_they_execute_in() -> None:
     both = []
     for inside in (False, True):
         parties = Parties.start(3, SMALL, window=32, tolerance=0.3, resync=500, shortest_inside=inside)
-        parties = parties.taught(shuffle.items, shuffle.costs)
+        parties = parties.warmed_up(shuffle.items, shuffle.costs)
         silent = tuple(replace(learner, window=10_000) for learner in parties.learners)  # which report nothing new
         both.append(shuffle_by_posg(shuffle, Parties(parties.scheduler, silent), period=period))
     assert both[0].messages == both[1].messages > 3
@@ -183,10 +185,10 @@ def test_posg_beats_round_robin_on_a_skewed_stream() -> None:
     shuffle = drawn(6, 20_000, 5, 1.0)
     parties = Parties.start(5, CostSketch.empty(), window=256, tolerance=0.3, resync=1_280)
     outcome = shuffle_by_posg(shuffle, parties)
-    assert shuffle_knowingly(shuffle).mean < outcome.mean < shuffle_blindly(shuffle).mean
+    assert shuffle_full_knowledge(shuffle).mean < outcome.mean < shuffle_round_robin(shuffle).mean
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     shuffle, parties = drawn(1, 10, 2, 1.0), Parties.start(2, SMALL)
     for call in (
         lambda: shuffle_by_posg(shuffle, Parties.start(3, SMALL)),

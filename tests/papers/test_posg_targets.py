@@ -1,4 +1,4 @@
-"""The figures that POSG must reach, on as many streams as half a minute allows."""
+"""The figures that POSG must reach, on as many streams as fit into half a minute."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 from papers.paper_run import Run
 from papers.posg import figure_10_time_series
-from papers.posg.added_batches import BATCHES, FLOWING, PERIOD, _excess, _learnt
+from papers.posg.added_batches import BATCHES, PERIOD, VARIANTS, _excess, _stream_and_estimates
 from papers.posg.figure_12_tweets import _trials, tweets
 from papers.posg.testbed.shuffle import shuffle_by_posg
-from papers.posg.testbed.streams import GroupingTrials, StreamSetting, prepared, trial
+from papers.posg.testbed.streams import GroupingTrials, StreamSetting, prepare_stream, trial
 from rheostat.arrays import Floats
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def test_the_gain_over_round_robin(skew: float, gain: float) -> None:
 
 def test_very_skewed_items_are_placed_nearly_as_by_full_knowledge() -> None:
     found = trials(StreamSetting(skew=2.5), streams=100)
-    assert found.posg.mean() <= 1.03 * found.known.mean()
+    assert found.posg.mean() <= 1.03 * found.full_knowledge.mean()
 
 
 def test_the_speedup_of_a_system_of_the_right_size() -> None:
@@ -46,7 +46,7 @@ def test_the_speedup_of_a_system_of_the_right_size() -> None:
 
 def test_the_speedup_with_tweets(run: Run) -> None:
     stream = [tweets(run, 0)]
-    speedups = [blind / posg for blind, posg, _ in (_trials(k, stream, SEED) for k in range(2, 11))]
+    speedups = [round_robin / posg for round_robin, posg, _ in (_trials(k, stream, SEED) for k in range(2, 11))]
     assert min(speedups) > 1
     assert np.mean(speedups) >= 1.3
 
@@ -66,13 +66,13 @@ def surely_less(one: Floats, other: Floats) -> int:
 def test_longest_first_is_nowhere_worse_and_somewhere_better(run: Run, skew: float) -> None:
     found = []
     for batch in BATCHES:
-        excess = np.array([_excess(*_learnt(skew, run, number), batch) for number in range(20)])
+        excess = np.array([_excess(*_stream_and_estimates(skew, run, number), batch) for number in range(20)])
         found += [surely_less(excess[:, 3], excess[:, posg]) for posg in (1, 2)]
     for provisioning in (1.0, 1.05):
         setting = StreamSetting(skew=skew, provisioning=provisioning)
         posg, lpt = (
-            np.array([shuffle_by_posg(*prepared(setting, SEED, n, *how), period=PERIOD).mean for n in range(10)])
-            for how in (FLOWING["POSG"], FLOWING["LPT"])
+            np.array([shuffle_by_posg(*prepare_stream(setting, SEED, n, *how), period=PERIOD).mean for n in range(10)])
+            for how in (VARIANTS["POSG"], VARIANTS["LPT"])
         )
         found.append(surely_less(lpt, posg))
     assert min(found) >= 0

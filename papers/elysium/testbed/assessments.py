@@ -1,4 +1,4 @@
-"""A policy at work on a simulated cluster, assessment by assessment, and what came of it (ELYSIUM section 5.1)."""
+"""Run a policy on a simulated cluster, one assessment after the other, and measure the outcome (section 5.1)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from papers.elysium.testbed.cluster import Habits, StormCluster
+from papers.elysium.testbed.cluster import ClusterBehaviour, StormCluster
 from papers.elysium.testbed.metric_store import MetricStore
 from papers.elysium.testbed.monitor import Monitor
 from papers.elysium.testbed.topologies import MOST_NODES, Model
@@ -23,15 +23,18 @@ from rheostat.errors import ConfigurationError
 
 @dataclass(frozen=True, eq=False)
 class ScalingOutcome:
-    """A run.
+    """What happened in a run.
 
     Attributes:
-        arrivals: rows per second, by second and topology; ``acked``, those that came through.
-        latency: mean seconds in flight; NaN while a topology restarts.
-        waiting: rows that have arrived and are not through.
-        configs: what ran, by assessment period.
-        proposals: what the policy said at every assessment.
+        topologies: names, in the order of the columns of the arrays below.
+        arrivals: rows that arrive, by second and topology.
+        acked: rows that are completely processed, by second and topology.
+        latency: mean seconds in flight, by second and topology; NaN while a topology restarts.
+        waiting: rows that have arrived and are not processed yet, by second and topology.
+        configs: the configuration in every assessment period.
+        proposals: the policy's proposal at every assessment.
         reconfigured: seconds at which the configuration changed.
+        period: seconds from one assessment to the next.
     """
 
     topologies: tuple[str, ...]
@@ -46,82 +49,96 @@ class ScalingOutcome:
 
     @property
     def nodes(self) -> Floats:
-        """Nodes by assessment period."""
+        """Number of nodes, by assessment period."""
         return np.array([config.nodes for config in self.configs], dtype=np.float64)
 
     def degradation(self, window: int = 10) -> float:
-        """Mean over time of |input load - throughput| / input load (section 5.1), over windows of some seconds.
+        """Return the throughput degradation: the mean of |input load - throughput| / input load (section 5.1).
 
-        Several topologies count as one, with their loads and throughputs added.
+        Loads and throughputs of several topologies are added up.
+
+        Args:
+            window: seconds over which load and throughput are averaged before they are compared.
         """
-        found = self.degradations(window)
-        if np.isnan(found).all():
+        by_window = self.degradations(window)
+        if np.isnan(by_window).all():
             raise ConfigurationError(
-                f"in no window of {window} seconds of this run rows came in: there is nothing that throughput could "
-                "fall behind. Give it a load, or a shorter window"
+                f"cannot compute the throughput degradation: no rows arrived in any window of {window} seconds; run "
+                "with an input load above 0, or with a shorter window"
             )
-        return float(np.nanmean(found))
+        return float(np.nanmean(by_window))
 
     def degradations(self, window: int = 10) -> Floats:
-        """The same by window, relative to the input load of the window; NaN where there was none."""
-        load, through = (_windows(v.sum(axis=1), window) for v in (self.arrivals, self.acked))
-        found: Floats = np.full(load.shape, np.nan)
-        np.divide(np.abs(load - through), load, out=found, where=load > 0)
-        return found
+        """Return the throughput degradation of every window; NaN where no rows arrived."""
+        load, through = (_window_means(v.sum(axis=1), window) for v in (self.arrivals, self.acked))
+        by_window: Floats = np.full(load.shape, np.nan)
+        np.divide(np.abs(load - through), load, out=by_window, where=load > 0)
+        return by_window
 
     def saved(self, most: int = MOST_NODES) -> float:
-        """Share of nodes saved against a cluster that always has them all (section 5.1)."""
+        """Return the share of nodes saved, compared with a cluster that always has ``most`` nodes (section 5.1)."""
         return 1 - float(self.nodes.sum()) / (len(self.nodes) * most)
 
     def mean_latency(self, topology: int = 0) -> float:
-        """Mean seconds in flight of the rows that came through."""
+        """Return the mean seconds in flight of all processed rows of a topology, given by its column."""
         through, seconds = self.acked[:, topology], self.latency[:, topology]
         some = through > 0
         if not some.any():
             raise ConfigurationError(
-                f"no row of topology {self.topologies[topology]!r} came through: there is no latency to take a mean "
-                "of. Run it for longer, or with a load that it can handle"
+                f"cannot compute the mean latency: no row of topology {self.topologies[topology]!r} was processed; run "
+                "it for longer, or with a lower load"
             )
         return float(np.average(seconds[some], weights=through[some]))
 
-    def left(self) -> float:
-        """Rows that are not through at the end, relative to all that arrived; 0 if none did."""
+    def unfinished(self) -> float:
+        """Return the share of all arrived rows that are not processed at the end; 0 if none arrived."""
         arrived = float(self.arrivals.sum())
         return float(self.waiting[-1].sum()) / arrived if arrived > 0 else 0.0
 
     def slots(self, topology: str, operator: str) -> Floats:
-        """Parallelism of an operator by assessment period."""
+        """Return the number of slots of an operator, by assessment period."""
         return np.array([config.parallelism[topology][operator] for config in self.configs], dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class ScalingSetting:
-    """Under what conditions a policy runs.
+    """The conditions under which a policy runs.
 
     Attributes:
+        behaviour: how the cluster behaves.
         period: seconds from one assessment to the next.
-        start: seconds since 1970 at which the run begins; ``step``, those of a period on the calendar of the load.
-        past: input load by period before it, by topology.
-        emitted: the policy sees what sources take as input load, not what arrives.
-        stored: the policy sees the input load that the metric store holds, in memory here.
-        always: restart everything at every assessment, whether or not anything changes (the paper's Fig. 6c).
+        start: time at which the run begins on the load's own calendar, in seconds since 1970.
+        step: seconds that a period takes on that calendar; more than ``period`` if a recording is played faster.
+        past: input load before the run, by topology: rows per second of every earlier period.
+        emitted: True if the policy sees the rows that sources take as input load, False for the rows that arrive.
+        stored: True if the policy reads the input load from a metric store (in memory).
+        always_restart: True to restart all topologies at every assessment, changed or not (the paper's Fig. 6c).
+        seed: seed of everything random in the run.
     """
 
-    habits: Habits = field(default_factory=Habits)
+    behaviour: ClusterBehaviour = field(default_factory=ClusterBehaviour)
     period: int = 60
     start: float = 0.0
     step: float = 60.0
     past: Mapping[str, Floats] = field(default_factory=dict)
     emitted: bool = False
     stored: bool = False
-    always: bool = False
+    always_restart: bool = False
     seed: int = 1
 
 
-def run(
+def run_policy(
     models: Mapping[str, Model], loads: Mapping[str, Floats], policy: Policy, first: Config, setting: ScalingSetting
 ) -> ScalingOutcome:
-    """Let the loads run in, assess after every period, reconfigure where the policy wants it."""
+    """Run the loads against the cluster: assess after every period, and reconfigure if the policy proposes it.
+
+    Args:
+        models: the topologies in the cluster, by name.
+        loads: rows that arrive in every second, by topology.
+        policy: what decides at every assessment.
+        first: the configuration to start with.
+        setting: the conditions of the run.
+    """
     with MetricStore() if setting.stored else nullcontext() as store:
         return _run(models, loads, policy, first, setting, store)
 
@@ -135,8 +152,8 @@ def _run(
     store: MetricStore | None,
 ) -> ScalingOutcome:
     rng = np.random.default_rng(setting.seed)
-    cluster = StormCluster(models, first, setting.habits, rng)
-    monitor = Monitor(rng, setting.habits.noise, setting.start, setting.step, setting.past, setting.emitted, store)
+    cluster = StormCluster(models, first, setting.behaviour, rng)
+    monitor = Monitor(rng, setting.behaviour.noise, setting.start, setting.step, setting.past, setting.emitted, store)
     arrivals = np.column_stack([loads[topology] for topology in models])
     if isinstance(policy, Elysium):
         policy = replace(policy, past=monitor.past_loads())
@@ -152,7 +169,7 @@ def _run(
         seen, before = monitor.observe(cluster, flows[-1], now), cluster.restarts
         result = turn(control, seen, cluster.plan)
         proposals.append(result.proposal)
-        if setting.always:
+        if setting.always_restart:
             control = result.control
             for topology in models:
                 cluster.restart(topology)
@@ -173,7 +190,8 @@ def _run(
     )
 
 
-def _windows(values: Floats, window: int) -> Floats:
+def _window_means(values: Floats, window: int) -> Floats:
+    """Return the mean of every whole window; an incomplete last window is left out."""
     whole = len(values) // window * window
-    found: Floats = values[:whole].reshape(-1, window).mean(axis=1)
-    return found
+    means: Floats = values[:whole].reshape(-1, window).mean(axis=1)
+    return means

@@ -1,10 +1,10 @@
-"""Rows that flow through topologies on nodes, second by second, as a fluid (what ELYSIUM's testbed did).
+"""How rows move through topologies on nodes, second by second, as a fluid model of ELYSIUM's testbed.
 
-Rows wait before the source (the paper's message queue) until a source slot takes them, as fast as it can. They are then
-in flight until all operators behind the source have handled them. A slot has one core at most, a node its cores; where
-a node is full, everything on it slows down alike. A row that is in flight for longer than the time limit fails, goes
-back to the queue, and the work it took is lost: that is why throughput drops when a configuration is overloaded for
-long. While a topology restarts nothing of it runs, and what was in flight waits again.
+Rows wait in a queue (the paper's message queue) until a source slot takes them. They are then in flight until all
+operators behind the source have processed them. A slot can use one core at most. When a node is fully used, everything
+on it slows down by the same factor. A row that is in flight for longer than the time limit fails and goes back to the
+queue; the work spent on it is lost. This is why throughput drops when a topology is overloaded for long. While a
+topology restarts it processes nothing, and its rows in flight go back to the queue.
 """
 
 from __future__ import annotations
@@ -17,17 +17,21 @@ from rheostat.arrays import Flags, Floats, Ints
 from rheostat.jit import compiled
 
 Slots = tuple[Ints, Ints, Ints, Floats, Floats, Floats]
-"""The arrays of ``Placed``, as compiled code takes them."""
+"""The arrays of ``SlotArrays``, as compiled code takes them."""
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
-    """Every slot of every topology: whose it is, where it runs and what it costs; arrays by slot.
+class SlotArrays:
+    """All slots of all topologies: where each runs and what it costs; every array has one entry per slot.
 
     Attributes:
-        source: 1 for slots of a source.
-        share: rows per second that the slot receives per row of input; ``constant``, those it receives anyway.
-        costs: idle, cycles, discount and half of each slot, slots x 4.
+        topology: number of the topology.
+        node: number of the node it runs on.
+        source: 1 for a slot of a source, 0 for the others.
+        share: rows that the slot receives per row of input.
+        constant: rows per second that it receives whatever the input is.
+        costs: the parameters of ``Cost`` (idle, cycles, discount, half) in four columns.
+        nodes: number of nodes in the cluster.
     """
 
     topology: Ints
@@ -44,10 +48,13 @@ class RowFlow:
     """What happened, by second (first axis) and topology, slot or node (second axis).
 
     Attributes:
-        emitted: rows that sources took; ``acked``, rows that came through.
-        waiting: rows before the source; ``flying``, rows behind it, both at the end of the second.
-        latency: mean seconds from the source until a row is through.
-        slot_cpu: share of a core; ``node_cpu``, share of the node.
+        emitted: rows that sources took from the queue, by topology.
+        acked: rows that were completely processed, by topology.
+        waiting: rows in the queue at the end of the second, by topology.
+        flying: rows in flight at the end of the second, by topology.
+        latency: mean seconds from the source until a row is processed, by topology; NaN while it restarts.
+        slot_cpu: share of its core that every slot uses.
+        node_cpu: share of its cores that every node uses.
     """
 
     emitted: Floats
@@ -60,17 +67,19 @@ class RowFlow:
 
 
 def flow(
-    placed: Placed, arrivals: Floats, up: Flags, waiting: Floats, flying: Floats, machine: Floats, time_limit: float
+    placed: SlotArrays, arrivals: Floats, up: Flags, waiting: Floats, flying: Floats, machine: Floats, time_limit: float
 ) -> RowFlow:
-    """Let rows flow for as many seconds as ``arrivals`` has.
+    """Simulate as many seconds as ``arrivals`` has.
 
     Args:
-        arrivals: rows by second and topology.
-        up: by second and topology: whether it runs; it does not while it restarts.
-        waiting: rows before each source at the start, and ``flying`` rows behind it.
-        machine: cores of a node, cycles per second of a core, base, share and bend of a node's overhead, and the share
-            of a node that can be used at all.
-        time_limit: seconds that a row may be in flight.
+        placed: the slots of all topologies.
+        arrivals: rows that arrive, by second and topology.
+        up: by second and topology: True if it runs, False while it restarts.
+        waiting: rows in the queue at the start, by topology.
+        flying: rows in flight at the start, by topology.
+        machine: six numbers: cores of a node; cycles per second of a core; base, share and bend of a node's overhead;
+            and the share of a node that can be used.
+        time_limit: seconds in flight after which a row fails.
     """
     slots = placed.topology, placed.node, placed.source, placed.share, placed.constant, placed.costs
     return RowFlow(*_flow(slots, placed.nodes, arrivals, up, waiting.copy(), flying.copy(), machine, time_limit))
@@ -78,7 +87,7 @@ def flow(
 
 @compiled
 def _cost(costs: Floats, slot: int, rate: float) -> float:
-    """Cycles per second of a slot."""
+    """Return the cycles per second of a slot at a rate (``Cost.at`` for compiled code)."""
     idle, cycles, discount, half = costs[slot]
     used: float = idle + cycles * rate * (1 - discount * rate / (rate + half))
     return used
@@ -86,7 +95,7 @@ def _cost(costs: Floats, slot: int, rate: float) -> float:
 
 @compiled
 def _most(costs: Floats, slot: int, hertz: float) -> float:
-    """Rows per second with which one slot fills its core."""
+    """Return the rows per second at which a slot uses its whole core."""
     low, high = 0.0, hertz / costs[slot, 1] / (1 - costs[slot, 2])
     for _ in range(40):
         middle = 0.5 * (low + high)
@@ -99,25 +108,28 @@ def _most(costs: Floats, slot: int, hertz: float) -> float:
 
 @compiled
 def _limits(slots: Slots, hertz: float, topologies: int) -> tuple[Floats, Floats]:
-    """What the sources of every topology can take, and what the rest of it can handle: its slowest slot decides."""
+    """Return the most rows per second that every topology's sources can take, and that its other operators can process.
+
+    The slowest slot decides.
+    """
     topology, _, source, share, constant, costs = slots
-    takes, handles = np.full(topologies, np.inf), np.full(topologies, np.inf)
+    source_limits, process_limits = np.full(topologies, np.inf), np.full(topologies, np.inf)
     for slot in range(len(topology)):
         k = topology[slot]
         if share[slot] > 0:
             limit = max(_most(costs, slot, hertz) - constant[slot], 0.0) / share[slot]
             if source[slot]:
-                takes[k] = min(takes[k], limit)
+                source_limits[k] = min(source_limits[k], limit)
             else:
-                handles[k] = min(handles[k], limit)
-    return takes, handles
+                process_limits[k] = min(process_limits[k], limit)
+    return source_limits, process_limits
 
 
 @compiled
 def _node_use(
     slots: Slots, node: int, scale: float, up: Flags, taken: Floats, handled: Floats, machine: Floats
 ) -> float:
-    """Cycles per second of a node if its slots handle ``scale`` of what they want to."""
+    """Return the cycles per second of a node if its slots process ``scale`` times the rows they want to."""
     topology, nodes, source, share, constant, costs = slots
     used = 0.0
     for slot in range(len(topology)):
@@ -133,7 +145,7 @@ def _node_use(
 def _squeeze(
     slots: Slots, node_count: int, up: Flags, taken: Floats, handled: Floats, able: Floats, machine: Floats
 ) -> None:
-    """Where a node is full, all topologies on it slow down alike."""
+    """Slow down the topologies on every fully used node, all by the same factor; changes the three rates in place."""
     topology, nodes = slots[0], slots[1]
     capacity, scales = machine[0] * machine[1] * machine[5], np.ones(len(taken))
     for node in range(node_count):
@@ -157,7 +169,7 @@ def _squeeze(
 def _busy(
     slots: Slots, up: Flags, taken: Floats, handled: Floats, machine: Floats, by_slot: Floats, by_node: Floats
 ) -> None:
-    """The share of its core that every slot uses, and of its cores every node."""
+    """Write the share of its core that every slot uses, and the share of its cores that every node uses."""
     topology, _, source, share, constant, costs = slots
     for slot in range(len(topology)):
         k = topology[slot]
@@ -171,7 +183,10 @@ def _busy(
 
 @compiled
 def _service(slots: Slots, up: Flags, by_slot: Floats, by_node: Floats, hertz: float, seconds: Floats) -> None:
-    """Add the time that all rows of one input row take one after the other, longer the busier slots and nodes are."""
+    """Add the processing time of one input row, with all the rows that follow from it, to every topology's seconds.
+
+    The busier slots and nodes are, the longer it takes.
+    """
     topology, nodes, _, share, _, costs = slots
     for slot in range(len(topology)):
         k = topology[slot]
@@ -191,18 +206,19 @@ def _flow(
     machine: Floats,
     time_limit: float,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats]:
+    """Simulate every second: queue, sources, full nodes, CPU, then the rows that are processed or fail."""
     shape = arrivals.shape
     emitted, acked, latency = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
-    queue, air = np.zeros(shape), np.zeros(shape)
+    waiting_by_second, flying_by_second = np.zeros(shape), np.zeros(shape)
     slot_cpu, node_cpu = np.zeros((shape[0], len(slots[0]))), np.zeros((shape[0], node_count))
     taken, handled, able = np.zeros(shape[1]), np.zeros(shape[1]), np.zeros(shape[1])
-    takes, handles = _limits(slots, machine[1], shape[1])
+    source_limits, process_limits = _limits(slots, machine[1], shape[1])
     for t in range(shape[0]):
         up = ups[t]
         waiting += arrivals[t]
         for k in range(shape[1]):
             if up[k]:
-                taken[k], able[k] = min(takes[k], waiting[k]), handles[k]
+                taken[k], able[k] = min(source_limits[k], waiting[k]), process_limits[k]
                 handled[k] = min(able[k], flying[k] + taken[k])
             else:
                 waiting[k] += flying[k]
@@ -220,5 +236,5 @@ def _flow(
                 waiting[k] += handled[k] * (1 - in_time)
                 latency[t, k] = flying[k] / able[k] if able[k] > 0 else 0.0
         _service(slots, up, slot_cpu[t], node_cpu[t], machine[1], latency[t])
-        queue[t], air[t] = waiting, flying
-    return emitted, acked, queue, air, latency, slot_cpu, node_cpu
+        waiting_by_second[t], flying_by_second[t] = waiting, flying
+    return emitted, acked, waiting_by_second, flying_by_second, latency, slot_cpu, node_cpu

@@ -1,4 +1,4 @@
-"""What every part of ELYSIUM's reproduction needs: the topologies, their learned profiles, the loads, and runs."""
+"""What every figure of ELYSIUM's evaluation needs: topologies, learned profiles, loads, policies and runs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from papers.elysium.testbed.assessments import ScalingOutcome, ScalingSetting, run
+from papers.elysium.testbed.assessments import ScalingOutcome, ScalingSetting, run_policy
 from papers.elysium.testbed.loads import LoadCurve, all_curves
 from papers.elysium.testbed.metric_store import MetricStore
 from papers.elysium.testbed.monitor import load_readings
-from papers.elysium.testbed.profiling_phase import learn, record, with_forecasts
+from papers.elysium.testbed.profiling_phase import learn_estimator, record_profiling_runs, with_forecasts
 from papers.elysium.testbed.topologies import MOST_NODES, T1_PEAK, T2_PEAK, Model, rolling_top_words, sentiment
 from papers.paper_run import Run
 from rheostat.elastic.elysium.config_search import Bounds, compute_config
@@ -28,23 +28,29 @@ from rheostat.elastic.model.policy import Policy
 from rheostat.workloads.load_traces import Loads, loads
 
 PEAKS = {"T1": T1_PEAK, "T2": T2_PEAK}
+"""Rows per second at which a topology needs all four nodes."""
 
-LOADS = "lows and highs of the loads, for about the nodes that the paper saves"
-RESTARTS = "restarts of 16 s more than the paper's 5 to 8, for its figure 6c"
-CHOSEN = f"{LOADS}; {RESTARTS}; costs of operators"
-"""What was chosen after seeing results, for every claim about a run under a load."""
+LOADS = "load ranges, set to save about as many nodes as the paper"
+RESTARTS = "restarts 16 s longer than the paper's 5 to 8 s, to match its figure 6c"
+CHOSEN = f"{LOADS}; {RESTARTS}; operator costs"
+"""The ``chosen`` text of every claim about a run under a load."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lab:
-    """Everything that is prepared once.
+    """Everything that is prepared once and shared by all figures.
 
     Attributes:
-        nodes: readings of the profiling phase: what slots used together and what their node used.
-        seeds: every comparison is run once with each.
+        run: the reproduction run: where figures and tables go, whether it is quick, and its seed.
+        models: the simulated topologies, by name.
+        estimator: profiles learned in the profiling phase.
+        nodes: node readings of the profiling phase: CPU of all slots on a node, and CPU of the node itself.
+        loads: recorded input loads, or synthetic ones.
+        curves: the loads to run, by name, as shares of the peak load.
+        seeds: every comparison runs once with each seed.
     """
 
-    of: Run
+    run: Run
     models: Mapping[str, Model]
     estimator: Estimator
     nodes: Uses
@@ -54,35 +60,53 @@ class Lab:
 
     @property
     def note(self) -> str:
-        """What to say where recorded loads are used; empty if they were recorded."""
+        """A sentence for claims about recorded loads if synthetic ones stand in for them; otherwise empty."""
         return "" if self.loads.recorded else f"{self.loads.note}."
 
     def joint(self, topology: str, thresholds: Thresholds | None = None, at_once: bool = False) -> JointScaling:
-        """The baseline."""
+        """Return the baseline, which scales operators and nodes together.
+
+        Args:
+            topology: the only topology to scale.
+            thresholds: None for the paper's.
+            at_once: True to give every overloaded operator a slot in the same assessment, False for only one of them.
+        """
         return JointScaling({topology: self.models[topology].dataflow}, _bounds(thresholds), at_once)
 
     def elysium(self, thresholds: Thresholds | None = None, patience: int = 0) -> Elysium:
-        """Reactive ELYSIUM as published; with patience, the load counts as lower only after further minutes of it."""
+        """Return reactive ELYSIUM as published.
+
+        Args:
+            thresholds: None for the paper's.
+            patience: further minutes for which the load must stay lower before ELYSIUM scales in; 0 as published.
+        """
         return replace(Elysium.published(self.estimator, _bounds(thresholds)), patience=patience)
 
     def ours(self) -> Elysium:
-        """Reactive ELYSIUM as it is in this package, which works off queues."""
+        """Return reactive ELYSIUM as in this package, which also provides for working off queues."""
         return Elysium(self.estimator, _bounds(None))
 
     def proactive(
         self, topology: str, curve: LoadCurve, forecaster: Forecaster | None = None, horizon: int = 1
     ) -> Elysium:
-        """Proactive ELYSIUM with a forecast learned from the curve's past, as the metric store has it."""
+        """Return proactive ELYSIUM with a forecast learned from the curve's past, read from a metric store.
+
+        Args:
+            topology: the topology that the load is for.
+            curve: the load.
+            forecaster: None for the paper's network.
+            horizon: minutes to look ahead.
+        """
         begin = curve.start - curve.step * len(curve.past)
         with MetricStore() as store:
             store.record(load_readings(topology, curve.past * PEAKS[topology], begin, curve.step))
             past = store.loads(topology, curve.step, origin=begin)
-        network = PaperNetwork(folds=3 if self.of.quick else 10, seed=self.of.seed)
+        network = PaperNetwork(folds=3 if self.run.quick else 10, seed=self.run.seed)
         forecast = (forecaster or network).fitted(past, horizon)
         return Elysium.published(with_forecasts(self.estimator, {topology: forecast}), proactive=True)
 
     def first(self, rates: Mapping[str, float], bounds: Bounds | None = None) -> Config:
-        """The configuration that a run begins with: the right one for its first load."""
+        """Return the configuration that a run starts with: the one ELYSIUM computes for these input loads."""
         return compute_config(self.estimator, rates, bounds or Bounds()).config
 
     def runs(
@@ -93,7 +117,15 @@ class Lab:
         first: Config | None = None,
         setting: ScalingSetting | None = None,
     ) -> Runs:
-        """A policy on a curve, with every seed; one that looks back does so in the metric store."""
+        """Run a policy on a curve, once with every seed.
+
+        Args:
+            topology: the only topology in the cluster.
+            curve: its load.
+            policy: what decides. A proactive policy reads past loads from a metric store.
+            first: the configuration to start with; None for the right one for the first load.
+            setting: None for the defaults.
+        """
         rates = curve.values * PEAKS[topology]
         setting = replace(
             setting or ScalingSetting(),
@@ -104,12 +136,17 @@ class Lab:
         )
         begin = first or self.first({topology: float(rates[0])})
         models = {topology: self.models[topology]}
-        return Runs(tuple(run(models, {topology: rates}, policy, begin, replace(setting, seed=s)) for s in self.seeds))
+        seeded = [replace(setting, seed=seed) for seed in self.seeds]
+        return Runs(tuple(run_policy(models, {topology: rates}, policy, begin, each) for each in seeded))
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Runs that differ in their seed only; the first one is drawn."""
+    """Runs that differ only in their seed.
+
+    Attributes:
+        outcomes: one per seed.
+    """
 
     outcomes: Sequence[ScalingOutcome]
 
@@ -130,34 +167,34 @@ class Runs:
 
     @property
     def latency(self) -> float:
-        """Mean latency in seconds; of several topologies, the mean of theirs."""
+        """Mean latency in seconds, over all topologies."""
         return float(np.mean([o.mean_latency(n) for o in self.outcomes for n in range(len(o.topologies))]))
 
     @property
-    def left(self) -> float:
-        """Mean share of rows that were not through at the end."""
-        return float(np.mean([o.left() for o in self.outcomes]))
+    def unfinished(self) -> float:
+        """Mean share of rows that are not processed at the end."""
+        return float(np.mean([o.unfinished() for o in self.outcomes]))
 
     @property
     def drawn(self) -> ScalingOutcome:
-        """The run that figures show."""
+        """The run that figures show: the one with the first seed."""
         return self.outcomes[0]
 
 
-def prepare(of: Run) -> Lab:
-    """The profiling phase, and the loads."""
+def prepare(run: Run) -> Lab:
+    """Load the input loads, run the profiling phase and learn profiles from it."""
     models = {"T1": rolling_top_words(), "T2": sentiment()}
-    found = loads(seed=of.seed)
+    traces = loads(seed=run.seed)
     with TemporaryDirectory() as folder, MetricStore(Path(folder) / "metrics.sqlite") as store:
-        record(models, PEAKS, store, of.seed)
-        estimator = learn(models, store, of.seed)
+        record_profiling_runs(models, PEAKS, store, run.seed)
+        estimator = learn_estimator(models, store, run.seed)
         nodes = store.node_uses()
-    seeds = tuple(of.seed + n for n in range(1 if of.quick else 5))
-    return Lab(of, models, estimator, nodes, found, all_curves(found, of.quick, of.seed), seeds)
+    seeds = tuple(run.seed + n for n in range(1 if run.quick else 5))
+    return Lab(run, models, estimator, nodes, traces, all_curves(traces, run.quick, run.seed), seeds)
 
 
-def everything(lab: Lab, topology: str) -> Config:
-    """All slots and all nodes there may be: the over-provisioned configuration."""
+def full_config(lab: Lab, topology: str) -> Config:
+    """Return the over-provisioned configuration: the most slots for every operator, on all nodes."""
     return Config({topology: {o.name: o.most for o in lab.models[topology].dataflow.operators}}, MOST_NODES)
 
 

@@ -1,9 +1,8 @@
-"""The metric store: what slots and nodes used, and what flowed between them, over time (ELYSIUM sections 3.2 and 4).
+"""The metric store: resource use of slots and nodes, and rows between operators, over time (sections 3.2 and 4).
 
-An SQLite file, or memory; the paper used Derby in the same place. The schema is the same for a running job and for a
-simulated one, so that profiles can be learned from either. Every reading is keyed by its time and place: an epoch that
-is evaluated twice leaves one reading. Where a reading is not a number, the sums it would be part of are left out: a sum
-without it would be too low. No call waits for another process longer than ``timeout`` seconds.
+An SQLite database, in a file or in memory; the paper used Derby. The key of a reading is its time and place, so a
+reading that is written twice is stored once. If a reading is NaN, every sum that includes it is left out, because a sum
+without it would be too low. No call waits for another process for longer than ``timeout`` seconds.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from rheostat.elastic.elysium.profiles.samples import Traffic, Uses
 from rheostat.errors import CheckpointError, CheckpointInUseError
 
 CPU, MEMORY, BANDWIDTH = "cpu", "memory", "bandwidth"
-"""Resources: cycles per second, bytes, bytes per second.
+"""Resources, in cycles per second, bytes, and bytes per second.
 
-A slot's bandwidth is what it receives, from wherever it comes; a node's is what comes or goes over the network, in the
-busier direction.
+The bandwidth of a slot is what it receives, also from slots of the same node. The bandwidth of a node is what it sends
+or receives over the network, whichever is more.
 """
 
 VERSION = 1
@@ -54,13 +53,13 @@ WHERE n.resource = ?1 AND n.time >= ?2 AND n.time < ?3 ORDER BY n.time, n.node""
 
 @dataclass(frozen=True)
 class Batch:
-    """Readings to be written together; each one a tuple in the column order of its table.
+    """Readings that are written together; each is a tuple in the column order of its table.
 
     Attributes:
-        traffic: time, topology, upstream, its slot, downstream, its slot, rows per second.
-        slots: time, topology, operator, slot, node, resource, amount.
-        nodes: time, node, resource, amount.
-        loads: time, topology, rows per second that come in.
+        traffic: (time, topology, upstream operator, its slot, downstream operator, its slot, rows per second).
+        slots: (time, topology, operator, slot, node, resource, amount).
+        nodes: (time, node, resource, amount).
+        loads: (time, topology, rows per second of input).
     """
 
     traffic: Sequence[tuple[float, str, str, int, str, int, float]] = ()
@@ -70,7 +69,11 @@ class Batch:
 
 
 class MetricStore:
-    """Readings in a file that survive the process, or in memory if there is no path.
+    """Stores and returns readings.
+
+    Args:
+        path: the SQLite file; None to keep the readings in memory.
+        timeout: seconds to wait for a lock of another process.
 
     >>> with MetricStore() as store:
     ...     store.record(Batch(traffic=[(0.0, "t", "", 0, "a", 0, 5.0), (0.0, "t", "a", 0, "b", 0, 10.0)],
@@ -91,7 +94,7 @@ class MetricStore:
             raise
 
     def record(self, batch: Batch) -> None:
-        """Write all readings or none."""
+        """Write all readings of a batch, or none if that fails."""
         parts = {"traffic": batch.traffic, "slot_use": batch.slots, "node_use": batch.nodes, "load": batch.loads}
         with self._explained(), self._transaction():
             for table, rows in parts.items():
@@ -99,7 +102,7 @@ class MetricStore:
                 self._connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)
 
     def traffic(self, topology: str, since: float = -np.inf, until: float = np.inf) -> Traffic:
-        """Rows per second between operators, summed over their slots."""
+        """Return the rows per second between operators, summed over their slots."""
         return Traffic.of(
             *self._rows(
                 "SELECT time, upstream, downstream, CASE WHEN count(rate) = count(*) THEN sum(rate) END FROM traffic "
@@ -112,11 +115,11 @@ class MetricStore:
     def slot_uses(
         self, topology: str, operator: str, resource: str = CPU, since: float = -np.inf, until: float = np.inf
     ) -> Uses:
-        """Input rate and use of every slot of an operator, at every time at which both were recorded."""
+        """Return input rate and resource use of every slot of an operator, for all times that have both."""
         return _uses(self._rows(_SLOTS, (topology, operator, resource, since, until)))
 
     def node_uses(self, resource: str = CPU, since: float = -np.inf, until: float = np.inf) -> Uses:
-        """What the slots of a node used together and what the node used, at every time."""
+        """Return the use of all slots on a node together, and of the node itself, for all times that have both."""
         return _uses(self._rows(_NODES, (resource, since, until)))
 
     def loads(
@@ -127,10 +130,14 @@ class MetricStore:
         until: float = np.inf,
         origin: float = 0.0,
     ) -> Series:
-        """Mean input load of every step of time; a step without a reading gets the value of the one before it.
+        """Return the mean input load of every step of time; a step without a reading gets the value before it.
 
         Args:
-            origin: a moment at which a step begins, and all others whole steps before or after it.
+            topology: whose input load.
+            step: seconds of a step.
+            since: ignore readings before this time.
+            until: ignore readings from this time on.
+            origin: the time at which some step begins; all others begin whole steps before or after it.
         """
         rows = self._rows(
             "SELECT CAST(floor((time - ?4) / ?1) AS INT), avg(rate) FROM load WHERE topology = ?2 AND time < ?3 "
@@ -145,14 +152,14 @@ class MetricStore:
         return Series(rates[latest].astype(np.float64), origin + float(numbers[0] * step), step)
 
     def forget(self, before: float) -> int:
-        """Delete what was recorded before a time; returns how many readings those were."""
+        """Delete all readings before a time, and return how many there were."""
         with self._explained(), self._transaction():
             return sum(
                 self._connection.execute(f"DELETE FROM {table} WHERE time < ?", (before,)).rowcount for table in _TABLES
             )
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -168,13 +175,12 @@ class MetricStore:
             version = int(self._connection.execute("PRAGMA user_version").fetchone()[0])
             if version > VERSION:
                 raise CheckpointError(
-                    f"the metric store {self._name} has format {version}, newer than {VERSION} that this version of "
-                    "Rheostat knows: use a newer Rheostat, or another file"
+                    f"the metric store {self._name} has format {version}, but this version of Rheostat reads formats "
+                    f"up to {VERSION}: use a newer Rheostat, or another file"
                 )
             if version < VERSION:
-                self._connection.execute(
-                    "PRAGMA journal_mode = WAL"
-                )  # readers do not wait for a writer, nor it for them
+                # With a write-ahead log, readers and a writer do not wait for each other.
+                self._connection.execute("PRAGMA journal_mode = WAL")
                 with self._transaction():
                     for table, columns in _TABLES.items():
                         self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns}) WITHOUT ROWID")
@@ -197,19 +203,25 @@ class MetricStore:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
+        """Turn errors of SQLite into errors that name the store and say what to do."""
         try:
             yield
         except sqlite3.OperationalError as error:
             if "locked" in str(error) or "busy" in str(error):
                 raise CheckpointInUseError(
                     f"the metric store {self._name} was locked by another process for more than {self._timeout:g} "
-                    "seconds: end that process, or allow a longer timeout"
+                    "seconds: stop that process, or pass a longer timeout"
                 ) from error
-            raise CheckpointError(f"the metric store {self._name} cannot be used: {error}") from error
+            raise CheckpointError(
+                f"the metric store {self._name} cannot be used: {error}; check that its folder exists and is writable"
+            ) from error
         except sqlite3.ProgrammingError:
-            raise  # a row with too few columns, or a store that was closed: a mistake of the caller
+            raise  # a mistake of the caller: a row with too few columns, or a closed store
         except sqlite3.DatabaseError as error:
-            raise CheckpointError(f"the metric store {self._name} is damaged or no such file: {error}") from error
+            raise CheckpointError(
+                f"the metric store {self._name} is damaged or not an SQLite file: {error}; delete it, or use another "
+                "file"
+            ) from error
 
 
 def _uses(rows: list[tuple[Any, ...]]) -> Uses:

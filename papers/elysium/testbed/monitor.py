@@ -1,9 +1,9 @@
-"""What monitoring sees of a simulated cluster: means over a sliding minute, every ten seconds (ELYSIUM section 4).
+"""Monitoring of a simulated cluster: means over a sliding minute, every ten seconds (ELYSIUM section 4).
 
-Readings carry a little noise, and selectivities wobble as the paper's Table 2 says they do. The input load is what
-arrives for a topology (section 3.2). The paper's prototype measured what its sources take instead (section 4), which is
-another figure whenever there is a queue before them; ``emitted`` asks for that. As in the paper, policies can be shown
-the input load that the metric store holds.
+Readings carry a little noise, and selectivities vary as much as in the paper's Table 2. The input load is the rows that
+arrive for a topology (section 3.2). The paper's prototype measured the rows that its sources take instead (section 4),
+which differs whenever rows wait in the queue; ``Monitor.emitted`` selects that. As in the paper, policies can read the
+input load from the metric store.
 """
 
 from __future__ import annotations
@@ -27,19 +27,22 @@ from rheostat.elastic.model.observation import Observation, OperatorObservation,
 from rheostat.elastic.model.plan import OperatorPlan
 
 WINDOW, EVERY = 60, 10
-"""Seconds of the sliding window, and from one reading to the next."""
+"""Length of the sliding window, and time from one reading to the next, in seconds."""
 
 
 @dataclass(eq=False)
 class Monitor:
-    """Sees what a cluster does, period by period.
+    """Turns what a cluster does in a period into an observation.
 
     Attributes:
-        start: seconds since 1970 at which the run begins, and ``step`` from one period to the next, on the calendar of
-            the load; a recorded load may be played faster than it was recorded.
-        past: input load by period before the run, which proactive scaling looks back at.
-        emitted: see rows that sources take as input load, not those that arrive.
-        store: where the input load is written to and read from again; None to keep it here, which is quicker.
+        rng: draws the noise of readings.
+        noise: standard deviation of CPU readings, relative to the reading.
+        start: time at which the run begins on the load's own calendar, in seconds since 1970.
+        step: seconds that a period takes on that calendar; a recording may be played faster than it was recorded.
+        past: input load before the run, by topology: rows per second of every earlier period.
+        emitted: True to report the rows that sources take as input load, False for the rows that arrive.
+        store: the metric store that the input load is written to and read from; None to use it directly, which is
+            faster.
     """
 
     rng: np.random.Generator
@@ -57,11 +60,17 @@ class Monitor:
                 self.store.record(load_readings(topology, values, self.start - self.step * len(values), self.step))
 
     def past_loads(self) -> dict[str, Series]:
-        """The input load before the run, by topology, as the store has it if there is one."""
+        """Return the input load before the run, by topology, read from the store if there is one."""
         return {topology: self._past(topology, values) for topology, values in self.past.items() if len(values)}
 
     def observe(self, cluster: StormCluster, period: RowFlow, arrived: Floats) -> Observation:
-        """What another period measured."""
+        """Return the observation of the next period.
+
+        Args:
+            cluster: the cluster that ran.
+            period: what happened in the period.
+            arrived: rows that arrived, by second and topology.
+        """
         seen = period.emitted if self.emitted else arrived
         begin = self.start + self.step * self._periods
         self._periods += 1
@@ -71,26 +80,26 @@ class Monitor:
             for number, (topology, rows) in enumerate(zip(cluster.models, queue, strict=True))
         }
         slots: dict[str, list[float]] = {}
-        # What has just been restarted reports nothing of the time before.
+        # A topology that has just restarted reports only the seconds since then.
         up = ~np.isnan(period.latency)
         numbers = {topology: number for number, topology in enumerate(cluster.models)}
         running = up[:, [numbers[place.topology] for place in cluster.places]]
-        for place, used in zip(cluster.places, self._noisy(_while(period.slot_cpu, running)), strict=True):
+        for place, used in zip(cluster.places, self._noisy(_mean_while_running(period.slot_cpu, running)), strict=True):
             slots.setdefault(full_name(place.topology, place.operator), []).append(float(used))
         nodes = self._noisy(
-            _while(period.node_cpu, np.repeat(up.max(axis=1, keepdims=True), cluster.config.nodes, axis=1))
+            _mean_while_running(period.node_cpu, np.repeat(up.max(axis=1, keepdims=True), cluster.config.nodes, axis=1))
         )
         return Observation(
             time=begin + self.step,
             seconds=self.step,
-            operators={name: _used(cluster.plan.operators[name], np.array(used)) for name, used in slots.items()},
+            operators={name: _cpu_only(cluster.plan.operators[name], np.array(used)) for name, used in slots.items()},
             cores=np.full(cluster.config.nodes, NODE.cores),
             node_cpu=nodes,
             topologies=topologies,
         )
 
     def _load(self, topology: str, load: Floats, begin: float) -> float:
-        """The input load of a period, as the store has it if there is one."""
+        """Return the input load of a period, written to and read from the store if there is one."""
         if self.store is None:
             return float(load[0])
         self.store.record(load_readings(topology, load, begin, self.step))
@@ -107,14 +116,14 @@ class Monitor:
         return values * (1 + self.noise * self.rng.standard_normal(values.shape))
 
 
-def _used(plan: OperatorPlan, cpu: Floats) -> OperatorObservation:
-    """What is seen of an operator: the CPU of its slots. Rows are not counted by shard."""
+def _cpu_only(plan: OperatorPlan, cpu: Floats) -> OperatorObservation:
+    """Return an observation with only the CPU of an operator's slots; rows by shard are unknown."""
     unknown = np.full(len(plan.routing), np.nan)
     return OperatorObservation(plan=plan, arrived=unknown, completed=unknown, useful=np.zeros(0), cpu=cpu)
 
 
 def load_readings(topology: str, values: Floats, start: float, step: float) -> Batch:
-    """One reading of the input load in the middle of every step of time.
+    """Return one reading of the input load for every step of time, dated to the middle of the step.
 
     >>> load_readings("t", np.array([5.0, 7.0]), start=60.0, step=60.0).loads
     [(90.0, 't', 5.0), (150.0, 't', 7.0)]
@@ -122,20 +131,20 @@ def load_readings(topology: str, values: Floats, start: float, step: float) -> B
     return Batch(loads=[(start + step * (n + 0.5), topology, float(value)) for n, value in enumerate(values)])
 
 
-def batch(cluster: StormCluster, run: RowFlow, start: float, rng: np.random.Generator, noise: float) -> Batch:
-    """Readings of a whole run for the metric store, one every ten seconds, each a mean over the minute before it."""
+def monitor_run(cluster: StormCluster, run: RowFlow, start: float, rng: np.random.Generator, noise: float) -> Batch:
+    """Return all readings of a run for the metric store: one every ten seconds, each a mean over the last minute."""
     ends = np.arange(WINDOW, len(run.emitted) + 1, EVERY)
     times = (start + ends.astype(np.float64)).tolist()
-    used = _sliding(run.slot_cpu, ends) * NODE.hertz
+    used = _window_means(run.slot_cpu, ends) * NODE.hertz
     used *= 1 + noise * rng.standard_normal(used.shape)
     traffic, loads, flows = [], [], {}
     for number, (topology, model) in enumerate(cluster.models.items()):
-        rates = _sliding(run.emitted[:, number], ends)
+        rates = _window_means(run.emitted[:, number], ends)
         streams, usual, real = _streams(cluster, model, topology, rates, rng)
-        traffic += _pairs(cluster, topology, streams, times)
+        traffic += _slot_traffic(cluster, topology, streams, times)
         flows[topology] = streams
         loads += [(time, topology, float(rate)) for time, rate in zip(times, rates, strict=True)]
-        # RowFlow knows mean selectivities only: what a wobble adds or takes away shows in the CPU as well.
+        # RowFlow uses mean selectivities only, so the CPU is corrected for their deviations here.
         for column, place in enumerate(cluster.places):
             if place.topology == topology:
                 slots, cost = cluster.config.parallelism[topology][place.operator], model.costs[place.operator]
@@ -144,9 +153,9 @@ def batch(cluster: StormCluster, run: RowFlow, start: float, rng: np.random.Gene
     for column, place in enumerate(cluster.places):
         totals[:, place.node] += used[:, column]
     nodes = overhead(totals) * (1 + noise * rng.standard_normal(totals.shape))
-    # Noise of their own, so that the readings of CPU do not depend on whether others are taken.
-    apart = rng.spawn(1)[0]
-    others = [measure(cluster, flows, len(ends), apart, noise) for measure in (memory, bandwidth)]
+    # A generator of their own, so that CPU readings are the same with and without memory and bandwidth.
+    own_rng = rng.spawn(1)[0]
+    others = [measure(cluster, flows, len(ends), own_rng, noise) for measure in (memory, bandwidth)]
     resources = [(CPU, used, nodes), *((other.name, other.slots, other.nodes) for other in others)]
     return Batch(
         traffic,
@@ -169,7 +178,7 @@ def batch(cluster: StormCluster, run: RowFlow, start: float, rng: np.random.Gene
 def _streams(
     cluster: StormCluster, model: Model, topology: str, loads: Floats, rng: np.random.Generator
 ) -> tuple[dict[Stream, Floats], dict[str, Floats], dict[str, Floats]]:
-    """The rate of every stream, and what every operator receives, by mean selectivities and by real ones."""
+    """Return the rate of every stream, and what every operator receives by mean selectivities and by the real ones."""
     dataflow, slots = model.dataflow, cluster.config.parallelism[topology]
     usual = {name: np.zeros(len(loads)) for name in dataflow.order}
     real = {name: np.zeros(len(loads)) for name in dataflow.order}
@@ -186,10 +195,10 @@ def _streams(
     return streams, usual, real
 
 
-def _pairs(
+def _slot_traffic(
     cluster: StormCluster, topology: str, streams: Mapping[Stream, Floats], times: list[float]
 ) -> list[tuple[float, str, str, int, str, int, float]]:
-    """Rows per second between all pairs of slots, which share a stream evenly."""
+    """Return the rows per second between all pairs of slots; every pair of a stream carries the same share of it."""
     slots = cluster.config.parallelism[topology]
     return [
         (time, topology, upstream, sender, downstream, receiver, float(rate) / (senders * slots[downstream]))
@@ -201,14 +210,14 @@ def _pairs(
     ]
 
 
-def _while(values: Floats, running: npt.NDArray[np.bool_]) -> Floats:
-    """Means over the seconds in which something ran."""
-    found: Floats = (values * running).sum(axis=0) / np.maximum(running.sum(axis=0), 1)
-    return found
+def _mean_while_running(values: Floats, running: npt.NDArray[np.bool_]) -> Floats:
+    """Return the means over the seconds in which ``running`` is True; 0 if there are none."""
+    means: Floats = (values * running).sum(axis=0) / np.maximum(running.sum(axis=0), 1)
+    return means
 
 
-def _sliding(values: Floats, ends: Ints) -> Floats:
-    """Means over the window before each end."""
+def _window_means(values: Floats, ends: Ints) -> Floats:
+    """Return the means over the window before each end."""
     total = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
-    found: Floats = (total[ends] - total[ends - WINDOW]) / WINDOW
-    return found
+    means: Floats = (total[ends] - total[ends - WINDOW]) / WINDOW
+    return means

@@ -1,4 +1,4 @@
-"""The profiling phase: a variable load for 30 minutes, recorded, and profiles learned from the record (section 5.1)."""
+"""The profiling phase (section 5.1): run a variable load for 30 minutes and learn profiles from the readings."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from papers.elysium.testbed import curves
-from papers.elysium.testbed.cluster import Habits, StormCluster
-from papers.elysium.testbed.flow import RowFlow
+from papers.elysium.testbed.cluster import ClusterBehaviour, StormCluster
 from papers.elysium.testbed.metric_store import BANDWIDTH, MEMORY, MetricStore
-from papers.elysium.testbed.monitor import batch
+from papers.elysium.testbed.monitor import monitor_run
 from papers.elysium.testbed.topologies import NODE, Model
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.dataflow import ScalableOperator
@@ -23,10 +22,13 @@ from rheostat.elastic.elysium.profiles.selectivity import selectivities
 
 @dataclass(frozen=True)
 class Stretch:
-    """Ten minutes of profiling: the slots of every operator, the nodes, and the loads, as shares of the peak load.
+    """Ten minutes of profiling with one configuration.
 
     Attributes:
-        slots: None for as few as can carry the peak load.
+        slots: slots of every operator; None for the fewest that can process the peak load.
+        nodes: number of nodes.
+        low: lowest load, as a share of the peak load.
+        high: highest load, as a share of the peak load.
     """
 
     slots: int | None
@@ -36,34 +38,42 @@ class Stretch:
 
 
 STRETCHES = (Stretch(1, 2, 0.03, 0.36), Stretch(2, 1, 0.03, 0.40), Stretch(None, 4, 0.15, 1.0))
-"""One that fills the core of the heaviest operator, one that fills a node, and one that fills the cores of all.
+"""The first fills the core of the heaviest operator, the second a whole node, the third the cores of all operators.
 
-A network flattens out above the rates it has seen. Where a light operator's slot was never seen at the full load, one
-slot of it would seem enough for any.
+Estimates of a neural network flatten out above the rates it has seen. If the slot of a light operator were never
+profiled at full load, one slot of it would seem enough for any load.
 """
 
 
-def record(
+def record_profiling_runs(
     models: Mapping[str, Model], peaks: Mapping[str, float], store: MetricStore, seed: int, seconds: int = 600
 ) -> None:
-    """Run every topology alone, stretch after stretch, and write what monitoring sees."""
-    rng, habits, start = np.random.default_rng(seed), Habits(), 0.0
+    """Run every topology alone, one stretch after the other, and write the readings to the store.
+
+    Args:
+        models: the topologies by name.
+        peaks: peak load of each, in rows per second.
+        store: where readings go.
+        seed: seed of everything random.
+        seconds: length of a stretch.
+    """
+    rng, behaviour, start = np.random.default_rng(seed), ClusterBehaviour(), 0.0
     for topology, model in models.items():
         for stretch in STRETCHES:
-            slots = {o.name: stretch.slots or fewest(model, o, peaks[topology]) for o in model.dataflow.operators}
+            slots = {o.name: stretch.slots or fewest_slots(model, o, peaks[topology]) for o in model.dataflow.operators}
             config = Config({topology: slots}, stretch.nodes)
-            cluster = StormCluster({topology: model}, config, habits, rng)
+            cluster = StormCluster({topology: model}, config, behaviour, rng)
             load = curves.stair(seconds, stretch.low * peaks[topology], stretch.high * peaks[topology])
-            store.record(batch(cluster, cluster.run(load[:, None]), start, rng, habits.noise))
+            store.record(monitor_run(cluster, cluster.run(load[:, None]), start, rng, behaviour.noise))
             start += seconds + 60
 
 
-def fewest(model: Model, operator: ScalableOperator, load: float) -> int:
-    """Slots of an operator that can just carry a load, each with a core of its own.
+def fewest_slots(model: Model, operator: ScalableOperator, load: float) -> int:
+    """Return the fewest slots of an operator that can process a load if each has a core of its own.
 
     >>> from papers.elysium.testbed.topologies import T1_PEAK, rolling_top_words
     >>> t1 = rolling_top_words()
-    >>> [fewest(t1, operator, T1_PEAK) for operator in t1.dataflow.operators]
+    >>> [fewest_slots(t1, operator, T1_PEAK) for operator in t1.dataflow.operators]
     [1, 2, 3, 2, 1, 1]
     """
     rates = model.per_row()[operator.name] * load / np.arange(operator.least, operator.most + 1)
@@ -71,8 +81,11 @@ def fewest(model: Model, operator: ScalableOperator, load: float) -> int:
     return operator.least + int(enough.argmax()) if enough.any() else operator.most
 
 
-def learn(models: Mapping[str, Model], store: MetricStore, seed: int, folds: int = 10) -> Estimator:
-    """Profiles of all topologies, with the paper's networks; memory is a straight line, and rows have a mean size."""
+def learn_estimator(models: Mapping[str, Model], store: MetricStore, seed: int, folds: int = 10) -> Estimator:
+    """Learn the profiles of all topologies from the store.
+
+    CPU is learned by the paper's networks, memory by a straight line, and bandwidth by a mean size of rows.
+    """
     profiles = {}
     for topology, model in models.items():
         names = [operator.name for operator in model.dataflow.operators]
@@ -89,15 +102,9 @@ def learn(models: Mapping[str, Model], store: MetricStore, seed: int, folds: int
 
 
 def with_forecasts(estimator: Estimator, forecasts: Mapping[str, Forecast]) -> Estimator:
-    """The same estimator, which now also knows how the input load of some topologies goes on."""
+    """Return the estimator with forecasts of the input load, by topology."""
     profiles = {
-        topology: replace(known, forecast=forecasts.get(topology, known.forecast))
-        for topology, known in estimator.topologies.items()
+        topology: replace(profile, forecast=forecasts.get(topology, profile.forecast))
+        for topology, profile in estimator.topologies.items()
     }
     return replace(estimator, topologies=profiles)
-
-
-def steady(model: Model, config: Config, load: float, seconds: int = 60) -> RowFlow:
-    """What a topology does alone under a constant load, from the first second on."""
-    cluster = StormCluster({model.dataflow.name: model}, config, Habits(), np.random.default_rng(0))
-    return cluster.run(np.full((seconds, 1), load))

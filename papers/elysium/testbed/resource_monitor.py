@@ -1,4 +1,4 @@
-"""What monitoring sees of memory and bandwidth, which ELYSIUM's paper leaves to future work (section 7)."""
+"""Monitoring of memory and bandwidth, which ELYSIUM's paper leaves to future work (section 7)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ from rheostat.arrays import Floats
 from rheostat.elastic.elysium.profiles.samples import INPUT, Stream
 
 Rates = Mapping[str, Mapping[Stream, Floats]]
-"""Rows per second of every stream, by topology and then by reading."""
+"""By topology and stream: rows per second, one value per reading."""
 
 
 @dataclass(frozen=True, eq=False)
 class Resource:
-    """Readings x slots, in the order of the cluster's places, and readings x nodes."""
+    """Readings of one resource.
+
+    Attributes:
+        name: the resource, as in the metric store.
+        slots: use by reading (row) and slot (column), in the order of ``StormCluster.places``.
+        nodes: use by reading (row) and node (column).
+    """
 
     name: str
     slots: Floats
@@ -26,7 +32,7 @@ class Resource:
 
 
 def memory(cluster: StormCluster, rates: Rates, readings: int, rng: np.random.Generator, noise: float) -> Resource:
-    """Bytes that slots keep, and those of all slots on a node."""
+    """Return the bytes that every slot keeps, and the bytes of all slots on every node."""
     slots = np.zeros((readings, len(cluster.places)))
     for column, place in enumerate(cluster.places):
         kept = cluster.models[place.topology].memory.get(place.operator)
@@ -40,9 +46,10 @@ def memory(cluster: StormCluster, rates: Rates, readings: int, rng: np.random.Ge
 
 
 def bandwidth(cluster: StormCluster, rates: Rates, readings: int, rng: np.random.Generator, noise: float) -> Resource:
-    """Bytes per second that slots receive, and those that nodes send or receive, in the busier direction.
+    """Return the bytes per second that every slot receives, and those of every node in its busier direction.
 
-    Rows between two slots of a node do not leave it; rows from outside come to a node from none.
+    Rows between two slots of the same node do not use its network. Rows from outside the topology are received, but no
+    node sends them.
     """
     slots = np.zeros((readings, len(cluster.places)))
     sent, received = (np.zeros((readings, cluster.config.nodes)) for _ in range(2))
@@ -67,6 +74,6 @@ def bandwidth(cluster: StormCluster, rates: Rates, readings: int, rng: np.random
 
 
 def _received(cluster: StormCluster, rates: Rates, topology: str, operator: str) -> Floats:
-    """Rows per second into one slot of an operator."""
+    """Return the rows per second that one slot of an operator receives."""
     total: Floats = np.sum([flows for (_, to), flows in rates[topology].items() if to == operator], axis=0)
     return total / cluster.config.parallelism[topology][operator]

@@ -1,10 +1,11 @@
-"""The two topologies of ELYSIUM's evaluation, with what their operators really cost (section 5.1).
+"""The two topologies of ELYSIUM's evaluation (section 5.1) and the true costs of their operators.
 
-The paper prints T1's selectivities (Table 2), that StopWordFilter is its heaviest operator, that six executors run with
-a parallelism of 1, and that 200 rows per second fit on one node. It prints no costs. They are chosen here so that the
-whole range from one node to the paper's four is used, and bent a little, because larger batches cost less per row; a
-straight line would make learning trivial. Nor does it print sizes of rows or what slots keep in memory, which are part
-of its future work: they are chosen so that T2's language models, not its CPU, decide how many nodes some loads need.
+The paper gives T1's selectivities (Table 2), and says that StopWordFilter is its heaviest operator, that T1 has six
+executors at a parallelism of 1, and that one node can process 200 rows per second. It gives no costs. They are chosen
+here so that loads need between one node and the paper's four. The cost per row falls a little with the rate, as if rows
+were batched; a straight line would make learning trivial. The paper gives neither row sizes nor memory, which are part
+of its future work. They are chosen so that at some loads T2's language models, and not its CPU, decide how many nodes
+are needed.
 """
 
 from __future__ import annotations
@@ -19,14 +20,22 @@ from rheostat.elastic.elysium.dataflow import Dataflow, ScalableOperator
 from rheostat.elastic.elysium.profiles.samples import INPUT, Stream
 
 NODE = NodeType()
+"""The paper's machine."""
 MOST_NODES = 4
+"""Nodes of the paper's cluster."""
 BASE, SHARE, BEND = 0.3 * NODE.hertz, 1.35, 0.02 / NODE.hertz
-"""A node's overhead: what it uses at rest, per use of its slots, and per square of that."""
+"""CPU of a node as a polynomial of its slots' CPU: constant, linear and square coefficients."""
 
 
 @dataclass(frozen=True)
 class Cost:
     """Cycles per second of a slot: ``idle + cycles * rate * (1 - discount * rate / (rate + half))``.
+
+    Attributes:
+        idle: cycles per second without input.
+        cycles: cycles per row at a low rate.
+        discount: share by which a row becomes cheaper at a very high rate.
+        half: rows per second at which half of that discount is reached.
 
     >>> import numpy as np
     >>> Cost(idle=1e6, cycles=1e6, discount=0.1, half=100.0).at(np.array([100.0]))
@@ -39,20 +48,23 @@ class Cost:
     half: float = 1.0
 
     def at(self, rates: Floats) -> Floats:
-        """What a slot uses at these rates."""
+        """Return the cycles per second that a slot uses at these rates."""
         return self.idle + self.cycles * rates * (1 - self.discount * rates / (rates + self.half))
 
 
 @dataclass(frozen=True)
 class Model:
-    """A topology as it really behaves.
+    """A topology and its true behaviour, which ELYSIUM's profiles have to learn.
 
     Attributes:
-        selectivity: of the streams whose rate follows what arrives; ``wobble``, their standard deviation.
-        ticks: rows per second and slot of the streams that are sent periodically, whatever arrives.
-        costs: of one slot, by operator.
-        memory: bytes that one slot keeps, as a function of its rate like its cost.
-        row_bytes: by stream, the streams from outside among them; all streams into an operator have rows of one size.
+        dataflow: operators and streams.
+        selectivity: rows sent per row received, by stream, where the rate of the stream follows the input.
+        costs: CPU of one slot, by operator.
+        wobble: standard deviation of the selectivity, by stream.
+        ticks: rows per second that one slot sends whatever it receives, by stream.
+        memory: bytes that one slot keeps as a function of its rate, by operator.
+        row_bytes: size of a row, by stream, including the input from outside. All streams into an operator have rows
+            of the same size.
     """
 
     dataflow: Dataflow
@@ -64,23 +76,25 @@ class Model:
     row_bytes: Mapping[Stream, float] = field(default_factory=dict)
 
     def per_row(self) -> dict[str, float]:
-        """Rows that every operator receives per row of input, as far as they follow the input."""
-        known = {stream: self.selectivity.get(stream, 0.0) for stream in self.dataflow.streams}
-        return self.dataflow.rates(1.0, known)
+        """Return the rows that every operator receives per row of input; periodic rows are not included."""
+        selectivity = {stream: self.selectivity.get(stream, 0.0) for stream in self.dataflow.streams}
+        return self.dataflow.rates(1.0, selectivity)
 
     def constant(self, parallelism: Mapping[str, int]) -> dict[str, float]:
-        """Rows per second that every operator receives, whatever the input is."""
-        found = dict.fromkeys(self.dataflow.order, 0.0)
+        """Return the rows per second that every operator receives whatever the input is: the periodic rows."""
+        rates = dict.fromkeys(self.dataflow.order, 0.0)
         for name in self.dataflow.order:
             for stream in self.dataflow.streams:
                 if stream[0] == name:
                     sent = self.ticks.get(stream, 0.0) * parallelism[name]
-                    found[stream[1]] += sent + found[name] * self.selectivity.get(stream, 0.0)
-        return found
+                    rates[stream[1]] += sent + rates[name] * self.selectivity.get(stream, 0.0)
+        return rates
 
 
 def overhead(used: Floats) -> Floats:
-    """Cycles per second of a node whose slots use so much: moving rows, acknowledging them, managing threads (Fig. 8).
+    """Return the cycles per second of a node whose slots use ``used`` cycles per second together (Fig. 8).
+
+    A node also moves and acknowledges rows, and manages threads.
 
     >>> import numpy as np
     >>> round(float(overhead(np.array([2 * NODE.hertz]))[0] / NODE.hertz), 2)
@@ -90,12 +104,12 @@ def overhead(used: Floats) -> Floats:
 
 
 def _costs(cores: Mapping[str, float], per_row: Mapping[str, float], peak: float) -> dict[str, Cost]:
-    """Costs with which all slots of an operator together use about so many cores at the peak load."""
-    found = {}
+    """Return costs with which all slots of an operator together use about the given number of cores at peak load."""
+    costs = {}
     for name, used in cores.items():
         rate = max(per_row[name] * peak, 1.0)
-        found[name] = Cost(0.01 * NODE.hertz, used * NODE.hertz / rate / 0.96, 0.08, rate / 4)
-    return found
+        costs[name] = Cost(0.01 * NODE.hertz, used * NODE.hertz / rate / 0.96, 0.08, rate / 4)
+    return costs
 
 
 def _chain(name: str, *operators: str) -> Dataflow:
@@ -103,16 +117,21 @@ def _chain(name: str, *operators: str) -> Dataflow:
 
 
 def _memory(mebibytes: Mapping[str, float], per_rate: Mapping[str, float] | None = None) -> dict[str, Cost]:
-    """What one slot of every operator keeps, and what it keeps more for every row per second."""
+    """Return the memory of one slot of every operator.
+
+    Args:
+        mebibytes: memory without input, by operator.
+        per_rate: further bytes for every row per second, by operator.
+    """
     return {name: Cost(size * 2**20, (per_rate or {}).get(name, 0.0)) for name, size in mebibytes.items()}
 
 
 T1_PEAK, T2_PEAK = 700.0, 400.0
-"""Rows per second at which all four nodes are needed."""
+"""Rows per second at which a topology needs all four nodes."""
 
 
 def rolling_top_words() -> Model:
-    """T1: tweets are split into words, stop words dropped, the others counted and ranked in two steps.
+    """Return T1: it splits tweets into words, drops stop words, counts the others and ranks them in two steps.
 
     >>> t1 = rolling_top_words()
     >>> len(t1.dataflow.operators), round(t1.per_row()["Counter"], 2)
@@ -143,7 +162,7 @@ def rolling_top_words() -> Model:
 
 
 def sentiment() -> Model:
-    """T2: tweets are tokenised, cleaned, tagged, turned into features and classified.
+    """Return T2: it tokenises, cleans and tags tweets, extracts features and classifies them.
 
     >>> [operator.name for operator in sentiment().dataflow.operators][3]
     'PosTagger'

@@ -1,7 +1,7 @@
-"""What POSG's figures run on.
+"""The simulation that POSG's figures run on.
 
-- ``streams``: synthetic streams as in section V-A, the readings of the text, and one trial of the three groupings.
-- ``mentions``: tweets that mention media, politicians and others, generated.
-- ``shuffle``: a scheduler in front of slots that work through their queues.
-- ``sweep``: a parameter varied over many streams, as published and with our version, and the pictures of it.
+- ``streams``: synthetic streams (section V-A), how the text is read, and trials of the three groupings on a stream.
+- ``mentions``: generated tweets that mention media, politicians and others.
+- ``shuffle``: a scheduler that sends tuples to slots, each with a queue.
+- ``sweep``: varies one parameter over many streams, as published and with our version, and draws the figures.
 """

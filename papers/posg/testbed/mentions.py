@@ -1,8 +1,9 @@
-"""Tweets that mention media, politicians and others: POSG's application on real data (section V), generated.
+"""Generated tweets that mention media, politicians and others, in place of the real tweets of POSG's section V.
 
-The paper's tweets were never published. What it says of them is kept: 500,000 tweets, about 35,000 entities that they
-mention, the most frequent in 6.5 % of them. How many entities are media or politicians it does not say. Here, of the
-1,000 most mentioned, half are politicians and a fifth media; of the rest 2 % and 1 %, as most are people who answer.
+The paper's tweets were never published. Ours have the properties that it gives: 500,000 tweets that mention about
+35,000 entities, the most frequent of them in 6.5 % of the tweets. It does not say how many entities are media or
+politicians. Here, of the 1,000 most mentioned entities half are politicians and a fifth are media; of the others 2 %
+and 1 %, because most of them are people who reply.
 """
 
 from __future__ import annotations
@@ -15,20 +16,21 @@ import numpy.typing as npt
 from rheostat.errors import ConfigurationError
 
 KINDS = ("media", "politicians", "others")
-"""What an entity can be, as in ``Mentions.kinds``."""
+"""The kinds of entities; ``Mentions.kinds`` holds indices of this."""
 
-_KNOWN = 1_000
-_SHARES = {True: (0.2, 0.5), False: (0.01, 0.02)}
-"""Media and politicians among the entities: the most mentioned ones, and the rest."""
+_PROMINENT = 1_000
+"""Number of entities that count as the most mentioned ones."""
+_PROMINENT_SHARES, _OTHER_SHARES = (0.2, 0.5), (0.01, 0.02)
+"""Shares of media and of politicians: among the most mentioned entities, and among the others."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mentions:
-    """Tweets in order.
+    """What the tweets of a stream mention, in their order.
 
     Attributes:
-        entities: the entity that each tweet mentions.
-        kinds: the kind of that entity, an index of ``KINDS``.
+        entities: number of the entity that each tweet mentions.
+        kinds: the kind of that entity, as an index of ``KINDS``.
     """
 
     entities: npt.NDArray[np.int64]
@@ -44,10 +46,10 @@ class Tweets:
     0.066
 
     Attributes:
-        count: tweets.
-        entities: how many can be mentioned; in a short stream fewer are.
-        top: share of the tweets that mention the most frequent entity, a politician.
-        seed: everything random follows from it.
+        count: number of tweets.
+        entities: number of entities that can be mentioned; a short stream mentions fewer.
+        top: share of the tweets that mention the most frequent entity, which is a politician.
+        seed: seed of everything random.
     """
 
     count: int = 500_000
@@ -58,13 +60,13 @@ class Tweets:
     def __post_init__(self) -> None:
         if self.count < 0 or self.entities < 2 or not 1 / self.entities < self.top < 1:
             raise ConfigurationError(
-                f"count={self.count}, entities={self.entities}, top={self.top}: there are two entities or more, and "
-                "the most frequent has more than an even share, but not all, of the tweets"
+                f"invalid tweets: count={self.count}, entities={self.entities}, top={self.top}; need count >= 0, "
+                "entities >= 2 and 1 / entities < top < 1"
             )
 
     @property
     def skew(self) -> float:
-        """Exponent of the Zipf distribution in which the most frequent entity has its share.
+        """Exponent of the Zipf distribution in which the most frequent entity has the share ``top``.
 
         >>> round(Tweets().skew, 3)
         0.937
@@ -76,16 +78,16 @@ class Tweets:
         return low
 
     def kinds(self) -> npt.NDArray[np.int64]:
-        """The kind of every entity, from the most to the least frequent."""
-        drawn = np.random.default_rng([self.seed, 1]).random(self.entities)
-        known = np.arange(self.entities) < _KNOWN
-        media, politicians = (np.where(known, a, b) for a, b in zip(_SHARES[True], _SHARES[False], strict=True))
-        kinds = np.where(drawn < media, 0, np.where(drawn < media + politicians, 1, 2))
+        """Return the kind of every entity, from the most to the least frequent."""
+        random = np.random.default_rng([self.seed, 1]).random(self.entities)
+        prominent = np.arange(self.entities) < _PROMINENT
+        media, politicians = (np.where(prominent, a, b) for a, b in zip(_PROMINENT_SHARES, _OTHER_SHARES, strict=True))
+        kinds = np.where(random < media, 0, np.where(random < media + politicians, 1, 2))
         kinds[0] = 1
         return kinds
 
     def mentions(self) -> Mentions:
-        """The tweets."""
+        """Generate the tweets."""
         rng = np.random.default_rng([self.seed, 0])
         shares = np.cumsum(_shares(self.entities, self.skew))
         entities = np.searchsorted(shares, rng.random(self.count)).clip(max=self.entities - 1)
@@ -93,6 +95,7 @@ class Tweets:
 
 
 def _shares(entities: int, skew: float) -> npt.NDArray[np.float64]:
+    """Return the share of every entity in a Zipf distribution, from the most to the least frequent."""
     weights: npt.NDArray[np.float64] = np.arange(1, entities + 1, dtype=np.float64) ** -skew
     shares: npt.NDArray[np.float64] = weights / weights.sum()
     return shares

@@ -1,11 +1,12 @@
-"""A scheduler in front of slots that each work through a queue: what a grouping does to completion times.
+"""Simulate a scheduler that sends tuples to slots with queues, and measure completion times.
 
-Tuples arrive at given times, the grouping sends each to a slot, a slot executes one tuple after the other in the order
-they came. A tuple's completion time is from its arrival to the end of its execution (POSG section II). Messages from
-slots reach the scheduler after ``delay`` seconds.
+Tuples arrive at given times. The grouping sends each to a slot, which executes its tuples in the order in which they
+came. The completion time of a tuple is the time from its arrival to the end of its execution (POSG section II).
+Messages from slots reach the scheduler after ``delay`` seconds.
 
-The scheduler's and the slots' machines are the ones that run elsewhere. Between two messages only compiled loops run:
-as the machines are values, a batch of tuples is tried, and cut where a slot could have said something meanwhile.
+Scheduler and slots are the state machines of ``rheostat.elastic.posg``. They are immutable values, so tuples are placed
+and executed in batches by compiled loops. If a slot could have sent a message during a batch, the batch is cut there
+and placed again up to that tuple.
 """
 
 from __future__ import annotations
@@ -34,24 +35,25 @@ from rheostat.errors import TopologyError
 from rheostat.jit import compiled
 
 Slots = npt.NDArray[np.int64]
+"""Numbers of slots, or positions of tuples."""
 
 _BATCH = 2048
-"""Tuples that are tried at once."""
+"""Most tuples in a batch."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shuffle:
-    """The input of a simulation.
+    """The input of a simulation: tuples and the speeds of slots.
 
     >>> even = Shuffle.at_provisioning([1, 2, 1], [0.1, 0.3, 0.1], slots=2, provisioning=1.0)
     >>> even.arrivals.round(3).tolist()
     [0.0, 0.083, 0.167]
 
     Attributes:
-        items: one per tuple.
-        costs: seconds that a slot of speed 1 works on the tuple.
-        arrivals: when each tuple reaches the scheduler, never falling.
-        factors: by period and slot, what costs are multiplied with; periods have the same number of tuples.
+        items: the item of every tuple.
+        costs: seconds that a slot with factor 1 takes to execute each tuple.
+        arrivals: seconds at which each tuple reaches the scheduler, in ascending order.
+        factors: factors of the costs, by period (row) and slot (column). All periods have the same number of tuples.
     """
 
     items: npt.NDArray[np.int64]
@@ -68,27 +70,38 @@ class Shuffle:
         provisioning: float = 1.0,
         factors: npt.ArrayLike | None = None,
     ) -> Shuffle:
-        """Evenly spaced arrivals at the rate that the slots could just sustain, divided by the provisioning."""
+        """Space arrivals evenly, at the highest rate that the slots can sustain divided by the provisioning.
+
+        Args:
+            items: the item of every tuple.
+            costs: seconds that each tuple takes.
+            slots: number of slots.
+            provisioning: 1.0 if slots can just sustain the rate, above 1 if they could sustain more.
+            factors: factors of the costs, by period and slot; None for 1 everywhere.
+        """
         which, seconds = np.asarray(items, dtype=np.int64), np.asarray(costs, dtype=np.float64)
         if not len(which) or which.shape != seconds.shape or slots < 1 or not 0 < provisioning < np.inf:
             raise TopologyError(
-                f"{which.shape} items, {seconds.shape} costs, slots={slots}, provisioning={provisioning}: there must "
-                "be as many costs as items, one slot or more, and a provisioning above 0"
+                f"invalid shuffle: items of shape {which.shape}, costs of shape {seconds.shape}, slots={slots}, "
+                f"provisioning={provisioning}; need at least one item, one cost per item, slots >= 1 and "
+                "provisioning > 0"
             )
         speeds = np.ones((1, slots)) if factors is None else np.asarray(factors, dtype=np.float64)
         if speeds.ndim != 2 or speeds.shape[1] != slots:
-            raise TopologyError(f"factors of {slots} slots are one line per period, not of shape {speeds.shape}")
+            raise TopologyError(
+                f"invalid factors of shape {speeds.shape}: need one row per period with {slots} columns, one per slot"
+            )
         gap = float(seconds.mean()) / slots * provisioning
         arrivals: Floats = np.arange(len(which), dtype=np.float64) * gap
         return cls(which, seconds, arrivals, speeds)
 
     @property
     def slots(self) -> int:
-        """How many slots there are."""
+        """Number of slots."""
         return int(self.factors.shape[1])
 
     def seconds(self, begin: int, slots: Slots) -> Floats:
-        """How long the tuples from a position on take in these slots."""
+        """Return the execution times of the tuples from position ``begin`` on, one for each of the given slots."""
         positions = np.arange(begin, begin + len(slots))
         taken: Floats = self.costs[positions] * self.factors[positions * len(self.factors) // len(self.items), slots]
         return taken
@@ -96,13 +109,13 @@ class Shuffle:
 
 @dataclass(frozen=True, eq=False)
 class ShuffleOutcome:
-    """What became of the tuples.
+    """The outcome of a simulation.
 
     Attributes:
-        slots: where each went.
-        completion: seconds from its arrival to its end.
-        phases: positions of tuples before which the scheduler entered a phase.
-        messages: reports and replies; requests travel with tuples.
+        slots: the slot of every tuple.
+        completion: completion time of every tuple in seconds.
+        phases: every phase that the scheduler entered, with the position of the next tuple.
+        messages: number of reports and replies that slots sent. Requests travel with tuples and do not count.
     """
 
     slots: Slots
@@ -112,43 +125,47 @@ class ShuffleOutcome:
 
     @property
     def mean(self) -> float:
-        """Average completion time, the paper's L."""
+        """Mean completion time in seconds, the paper's L."""
         return float(self.completion.mean())
 
 
-def shuffle_blindly(shuffle: Shuffle) -> ShuffleOutcome:
-    """Round robin.
+def shuffle_round_robin(shuffle: Shuffle) -> ShuffleOutcome:
+    """Simulate round robin.
 
-    >>> shuffle_blindly(Shuffle.at_provisioning([1, 2], [0.5, 0.5], slots=1)).completion.tolist()
+    >>> shuffle_round_robin(Shuffle.at_provisioning([1, 2], [0.5, 0.5], slots=1)).completion.tolist()
     [0.5, 0.5]
     """
     slots, _ = RoundRobin(shuffle.slots).assign(shuffle.items)
-    return queued(shuffle, slots)
+    return execute_in_slots(shuffle, slots)
 
 
-def shuffle_knowingly(shuffle: Shuffle) -> ShuffleOutcome:
-    """The paper's Full Knowledge: greedy with the true execution times."""
-    # Costs may change while the stream runs, so they are known by position rather than by item.
+def shuffle_full_knowledge(shuffle: Shuffle) -> ShuffleOutcome:
+    """Simulate the paper's Full Knowledge: greedy placement by the true execution times."""
+    # Execution times may change during the stream, so they are looked up by position and not by item.
     positions = np.arange(len(shuffle.items))
-    alike = [np.full(len(positions), slot) for slot in range(shuffle.slots)]
-    known = np.stack([shuffle.seconds(0, slots) for slots in alike], axis=1)
-    slots, _ = FullKnowledge.start(shuffle.slots, lambda p: known[p]).assign(positions)
-    return queued(shuffle, slots)
+    single_slots = [np.full(len(positions), slot) for slot in range(shuffle.slots)]
+    seconds = np.stack([shuffle.seconds(0, slots) for slots in single_slots], axis=1)
+    slots, _ = FullKnowledge.start(shuffle.slots, lambda p: seconds[p]).assign(positions)
+    return execute_in_slots(shuffle, slots)
 
 
-def queued(shuffle: Shuffle, slots: Slots) -> ShuffleOutcome:
-    """Completion times if every tuple goes where it is told."""
+def execute_in_slots(shuffle: Shuffle, slots: Slots) -> ShuffleOutcome:
+    """Simulate the slots' queues for a given slot of every tuple."""
     finished, never = np.empty(len(slots)), np.zeros(shuffle.slots, np.int64)
-    _worked(shuffle.arrivals, shuffle.seconds(0, slots), slots, np.zeros(shuffle.slots), never, 0.0, finished)
+    _execute(shuffle.arrivals, shuffle.seconds(0, slots), slots, np.zeros(shuffle.slots), never, 0.0, finished)
     return ShuffleOutcome(slots, finished - shuffle.arrivals)
 
 
 @dataclass(frozen=True, eq=False)
 class Parties:
-    """The scheduler and the slots that learn, as they are before the first tuple.
+    """The scheduler and the slots' learners, before the first tuple.
+
+    Attributes:
+        scheduler: the scheduler's state machine.
+        learners: the state machine of every slot, which learns execution times.
 
     >>> parties = Parties.start(slots=2, sketch=CostSketch.empty(), window=4)
-    >>> parties.taught([1, 1] * 8, [0.5] * 16).scheduler.phase
+    >>> parties.warmed_up([1, 1] * 8, [0.5] * 16).scheduler.phase
     <Phase.SEND_ALL: 'send all'>
     """
 
@@ -168,22 +185,35 @@ class Parties:
         unseen: float | None = None,
         count_new: bool = False,
     ) -> Parties:
-        """Nothing learnt yet."""
+        """Return a scheduler and slots that have learned nothing yet.
+
+        Args:
+            slots: number of slots.
+            sketch: an empty sketch, the same for every slot.
+            window: tuples from one check of the sketch to the next.
+            tolerance: relative change of the sketch below which it is stable.
+            resync: tuples after which the scheduler asks slots again without a new sketch; 0 for never.
+            longest_first: True to place the longest tuples of a batch first.
+            shortest_inside: True if slots execute their tuples of a batch from the shortest to the longest.
+            unseen: estimate in seconds for items that a sketch has not seen; None for its mean cell.
+            count_new: True if a cell that was empty at the last check counts as a changed cell.
+        """
         learners = tuple(Instance(slot, sketch, window, tolerance, count_new) for slot in range(slots))
         return cls(Posg(slots, longest_first, resync, shortest_inside=shortest_inside, unseen=unseen), learners)
 
-    def taught(self, items: npt.ArrayLike, costs: npt.ArrayLike) -> Parties:
-        """After an earlier stream, dealt out in turn, of which every slot executed what it needed for a report.
+    def warmed_up(self, items: npt.ArrayLike, costs: npt.ArrayLike) -> Parties:
+        """Return the parties after an earlier stream, placed by round robin, from which slots have learned.
 
-        What the slots learnt is kept. Their queues are empty again, and nobody counts the work of that time.
+        Every slot stops after its first report, or at the end of the stream. Sketches and reports are kept; queues are
+        empty again, and the work of that time does not count.
         """
         which, seconds = items_of(items), np.asarray(costs, dtype=np.float64)
         scheduler, learners, slots = self.scheduler, [], self.scheduler.slots
         for learner in self.learners:
-            state, mine = learner, slice(learner.slot, None, slots)
-            for begin in range(0, len(which[mine]), learner.window):
+            state, share = learner, slice(learner.slot, None, slots)
+            for begin in range(0, len(which[share]), learner.window):
                 step = slice(begin, begin + learner.window)
-                state, reports = state.executed(which[mine][step], seconds[mine][step])
+                state, reports = state.executed(which[share][step], seconds[share][step])
                 if reports:
                     scheduler = scheduler.receive(reports[0], 0.0)
                     break
@@ -194,17 +224,20 @@ class Parties:
 def shuffle_by_posg(
     shuffle: Shuffle, parties: Parties, idle: bool = True, delay: float = 0.0, period: float | None = None
 ) -> ShuffleOutcome:
-    """POSG: slots learn and report, the scheduler places tuples by what it was told.
+    """Simulate POSG: slots learn and report, and the scheduler places tuples by the reports.
 
     Args:
-        idle: whether slots count idle time as work when they are asked how far they are.
-        delay: seconds from a slot's saying something to the scheduler's hearing it.
-        period: seconds of micro-batches; the scheduler then sees tuples at the end of their period, all at once.
+        shuffle: the tuples and the speeds of slots.
+        parties: the scheduler and the slots before the first tuple.
+        idle: True if slots count idle time as work when the scheduler asks how far they are.
+        delay: seconds that a message takes from a slot to the scheduler.
+        period: seconds of a micro-batch, whose tuples the scheduler sees together at its end; None to see every tuple
+            as it arrives.
     """
     if parties.scheduler.slots != shuffle.slots or not 0 <= delay < np.inf or not (period is None or period > 0):
         raise TopologyError(
-            f"{parties.scheduler.slots} slots of the scheduler, {shuffle.slots} slots to work, delay={delay}, "
-            f"period={period}: their numbers must agree, and no time is negative"
+            f"invalid simulation: the scheduler has {parties.scheduler.slots} slots and the shuffle {shuffle.slots}, "
+            f"delay={delay}, period={period}; need as many slots in both, delay >= 0, and period > 0 or None"
         )
     if period is None:
         return _Run(shuffle, shuffle.arrivals, parties.scheduler, list(parties.learners), idle, delay).online()
@@ -214,13 +247,18 @@ def shuffle_by_posg(
 
 @dataclass(eq=False)
 class _Run:
-    """One simulation under way.
+    """The state of a running simulation.
 
     Attributes:
-        seen: when the scheduler sees each tuple.
-        items: in the order of execution, as far as that is known.
-        which: the place in the stream of the tuple that is executed at a place.
-        mail: on its way to the scheduler, by the time of arrival, in the order in which it was sent.
+        shuffle: the tuples and the speeds of slots.
+        seen: seconds at which the scheduler sees each tuple.
+        scheduler: the scheduler's state machine.
+        learners: the state machine of every slot.
+        idle: True if slots count idle time as work.
+        delay: seconds that a message takes.
+        mail: a heap of messages on their way to the scheduler: (time of arrival, number of the message, message).
+        messages: number of messages sent.
+        phases: every phase that the scheduler entered, with the position of the next tuple.
     """
 
     shuffle: Shuffle
@@ -235,15 +273,17 @@ class _Run:
 
     def __post_init__(self) -> None:
         count, slots = len(self.seen), self.shuffle.slots
+        # These five arrays are in the order of execution; tuples that are not placed yet, in the order of the stream.
         self.slots, self.seconds, self.finished = np.empty(count, np.int64), np.empty(count), np.empty(count)
-        self.items, self.which, self.free = self.shuffle.items.copy(), np.arange(count), np.zeros(slots)
-        self.left = np.array([learner.left for learner in self.learners])
-        # Tuples and requests of which a slot has not been told: it need not be until it may have something to say.
-        self.untold: list[list[Slots]] = [[] for _ in range(slots)]
-        self.asked: list[dict[int, SyncRequest]] = [{} for _ in range(slots)]
+        self.items, self.stream_position = self.shuffle.items.copy(), np.arange(count)
+        self.free = np.zeros(slots)  # when every slot has executed all its tuples
+        self.left = np.array([learner.left for learner in self.learners])  # tuples until a slot's next check
+        # Tuples and requests that a slot's learner has not processed yet: it does so when it might send a message.
+        self.pending: list[list[Slots]] = [[] for _ in range(slots)]
+        self.requests: list[dict[int, SyncRequest]] = [{} for _ in range(slots)]
 
     def online(self) -> ShuffleOutcome:
-        """Tuple by tuple: a batch ends where the next message might have come."""
+        """Simulate a scheduler that sees every tuple as it arrives; a batch ends before the next message."""
         begin, count = 0, len(self.seen)
         while begin < count:
             self._deliver(begin)
@@ -254,7 +294,7 @@ class _Run:
         return self._outcome()
 
     def in_batches(self) -> ShuffleOutcome:
-        """Batch by batch: tuples that are seen at the same time are placed together."""
+        """Simulate micro-batches: tuples that the scheduler sees at the same time are placed together."""
         begin, count = 0, len(self.seen)
         while begin < count:
             self._deliver(begin)
@@ -264,77 +304,81 @@ class _Run:
 
     def _outcome(self) -> ShuffleOutcome:
         slots, finished = np.empty_like(self.slots), np.empty_like(self.finished)
-        slots[self.which], finished[self.which] = self.slots, self.finished
+        slots[self.stream_position], finished[self.stream_position] = self.slots, self.finished
         return ShuffleOutcome(slots, finished - self.shuffle.arrivals, tuple(self.phases), self.messages)
 
     def _deliver(self, position: int) -> None:
-        """Every message that has arrived by the time of a tuple."""
+        """Deliver every message that has arrived when the scheduler sees the tuple at a position."""
         now = float(self.seen[position])
         while self.mail and self.mail[0][0] <= now:
             time, _, message = heapq.heappop(self.mail)
-            self._become(self.scheduler.receive(message, time), position)
-        self._become(self.scheduler.tick(now), position)
+            self._set_scheduler(self.scheduler.receive(message, time), position)
+        self._set_scheduler(self.scheduler.tick(now), position)
 
-    def _become(self, scheduler: Posg, position: int) -> None:
+    def _set_scheduler(self, scheduler: Posg, position: int) -> None:
         if scheduler.phase is not self.scheduler.phase:
             self.phases.append((position, scheduler.phase))
         self.scheduler = scheduler
 
     def _play(self, begin: int, end: int, delay: float) -> int:
-        """Place and execute tuples, up to the first that a slot's word could have sent elsewhere."""
+        """Place and execute tuples from ``begin`` on, and return the position of the next one.
+
+        That is ``end``, or earlier if a message of a slot could have changed where the tuple goes.
+        """
         now, part = float(self.seen[begin]), slice(begin, end)
         submission, scheduler = self.scheduler.submit(self.items[part], now)
         self.slots[part] = submission.slots
         self.seconds[part] = self.shuffle.seconds(begin, submission.slots)
         if submission.order is not None:
-            for of in (self.items, self.which, self.slots, self.seconds):
-                of[part] = of[part][submission.order]
-        done = begin + _worked(
+            for array in (self.items, self.stream_position, self.slots, self.seconds):
+                array[part] = array[part][submission.order]
+        done = begin + _execute(
             self.seen[part], self.seconds[part], self.slots[part], self.free, self.left, delay, self.finished[part]
         )
         if done < end:
             submission, scheduler = self.scheduler.submit(self.items[begin:done], now)
         for position, request in submission.requests:
-            self.asked[request.slot][begin + position] = request
+            self.requests[request.slot][begin + position] = request
         for slot in range(self.shuffle.slots):
-            self.untold[slot].append(begin + np.flatnonzero(self.slots[begin:done] == slot))
-            if self.left[slot] <= 0 or self.asked[slot]:
-                self._tell(slot)
-        self._become(scheduler, done)
+            self.pending[slot].append(begin + np.flatnonzero(self.slots[begin:done] == slot))
+            if self.left[slot] <= 0 or self.requests[slot]:
+                self._update_learner(slot)
+        self._set_scheduler(scheduler, done)
         return done
 
-    def _tell(self, slot: int) -> None:
-        """A slot hears of what it has executed, and says what it has to say."""
-        mine, learner = np.concatenate(self.untold[slot]), self.learners[slot]
-        while len(mine):
-            stop = min([learner.left, *(int(np.searchsorted(mine, at)) + 1 for at in self.asked[slot])])
-            step, mine = mine[:stop], mine[stop:]
+    def _update_learner(self, slot: int) -> None:
+        """Let a slot's learner process the tuples that the slot has executed, and send its reports and replies."""
+        pending, learner = np.concatenate(self.pending[slot]), self.learners[slot]
+        while len(pending):
+            stop = min([learner.left, *(int(np.searchsorted(pending, at)) + 1 for at in self.requests[slot])])
+            step, pending = pending[:stop], pending[stop:]
             learner, reports = learner.executed(self.items[step], self.seconds[step])
             finished = float(self.finished[step[-1]])
-            request = self.asked[slot].pop(int(step[-1]), None)
+            request = self.requests[slot].pop(int(step[-1]), None)
             replies = (learner.asked(request, finished if self.idle else None),) if request else ()
             for message in (*reports, *replies):
                 self.messages += 1
                 heapq.heappush(self.mail, (finished + self.delay, self.messages, message))
-        self.learners[slot], self.untold[slot], self.left[slot] = learner, [], learner.left
+        self.learners[slot], self.pending[slot], self.left[slot] = learner, [], learner.left
 
 
 @compiled
-def _worked(
+def _execute(
     seen: Floats, seconds: Floats, slots: Slots, free: Floats, left: Slots, delay: float, finished: Floats
 ) -> int:
-    """Execute tuples in their slots' order, in place; how many, until one is seen after a slot may have spoken.
+    """Execute tuples in the order of their slots' queues, and return how many were executed.
 
-    A slot may speak when it has finished the last of the tuples that are left to its next look.
+    Stops at the first tuple that is seen after a slot might have sent a message, which is when it has executed the last
+    tuple before its next check. Changes ``free``, ``left`` and ``finished`` in place.
     """
-    silent = np.inf
+    first_message = np.inf
     for position in range(len(slots)):
-        if seen[position] >= silent:
+        if seen[position] >= first_message:
             return position
         slot = slots[position]
         free[slot] = max(free[slot], seen[position]) + seconds[position]
         finished[position] = free[slot]
         left[slot] -= 1
         if left[slot] == 0:
-            silent = min(silent, free[slot] + delay)
+            first_message = min(first_message, free[slot] + delay)
     return len(slots)

@@ -1,4 +1,4 @@
-"""POSG's sweeps: one parameter varied over many streams, as published and with our version, and their pictures."""
+"""POSG's sweeps: vary one parameter over many streams, as published and with our version, and draw the figures."""
 
 from __future__ import annotations
 
@@ -16,44 +16,45 @@ from rheostat.arrays import Floats
 from rheostat.plots import COLOURS
 
 Sweep = Mapping[float, GroupingTrials]
-"""GroupingTrials by the value of the parameter that is varied."""
+"""Trials by the value of the parameter that is varied."""
 
-NAMES = {"round robin": "blind", "POSG": "posg", "Full Knowledge": "known"}
-"""The groupings, as they are called and where ``GroupingTrials`` has them."""
+NAMES = {"round robin": "round_robin", "POSG": "posg", "Full Knowledge": "full_knowledge"}
+"""The groupings: the name in texts and figures, and the attribute of ``GroupingTrials``."""
 
 SKEWS = {skew: f"Zipf {skew}" if skew else "uniform" for skew in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)}
 
-TAUGHT = "ours: slots have learnt before"
-READ = "how slots are asked, and what empty cells count as"
-CHOSEN = f"{READ}; {TAUGHT}"
-"""What was chosen after seeing results, for every claim of a sweep."""
+"""Names of the distributions of items, by their skew."""
+
+READ = "how slots are asked for their progress, and what empty sketch cells count as"
+CHOSEN = f"{READ}; for our version, a warm start"
+"""The ``chosen`` text of every claim about a sweep."""
 
 
 @dataclass(frozen=True)
 class Sweeps:
-    """A parameter varied, on the same streams.
+    """A sweep with both versions, on the same streams.
 
     Attributes:
-        published: from a cold start.
-        ours: once slots have learnt.
+        published: POSG as published, from a cold start.
+        ours: our version, with a warm start.
     """
 
     published: Sweep
     ours: Sweep
 
     def each(self, judge: Callable[[Sweep], Judged]) -> list[Judged]:
-        """A claim judged on both."""
+        """Judge a claim on both versions."""
         return [judge(self.published), judge(self.ours)]
 
 
 @dataclass(frozen=True)
 class Point:
-    """One setting to be tried.
+    """One point of a sweep.
 
     Attributes:
-        setting: what is tried.
-        seed: everything random follows from it.
-        streams: on how many streams.
+        setting: the setting to run.
+        seed: seed of everything random.
+        streams: number of streams to run it on.
     """
 
     setting: StreamSetting
@@ -61,32 +62,38 @@ class Point:
     streams: int
 
     def trials(self) -> GroupingTrials:
-        """Try it."""
+        """Run all groupings on all streams."""
         return GroupingTrials.of([trial(self.setting, self.seed, number) for number in range(self.streams)])
 
 
 def sweep(bench: Bench, title: str, settings: Mapping[float, StreamSetting]) -> Sweeps:
-    """Trials of every setting on the same streams, from a cold start and once slots have learnt."""
+    """Run every setting on the same streams, from a cold start and from a warm start.
+
+    Args:
+        bench: where trials run.
+        title: shown with the progress.
+        settings: settings by the value of the varied parameter; ``warm`` is ignored.
+    """
     run = bench.run
-    both = [replace(setting, taught=taught) for taught in (False, True) for setting in settings.values()]
+    both = [replace(setting, warm=warm) for warm in (False, True) for setting in settings.values()]
     points = [Point(setting, run.seed, _streams(run, setting)) for setting in both]
-    done = bench.each(title, Point.trials, points)
-    cold, learnt = done[: len(settings)], done[len(settings) :]
-    return Sweeps(dict(zip(settings, cold, strict=True)), dict(zip(settings, learnt, strict=True)))
+    trials = bench.each(title, Point.trials, points)
+    cold, warm = trials[: len(settings)], trials[len(settings) :]
+    return Sweeps(dict(zip(settings, cold, strict=True)), dict(zip(settings, warm, strict=True)))
 
 
 def _streams(run: Run, setting: StreamSetting) -> int:
-    """With uniform items, gains are small beside how much streams differ, so that more of them are needed."""
-    return 20 if run.quick and (setting.skew > 0 or not setting.taught) else 100
+    """Return the number of streams; with uniform items gains are small, and more streams are needed to see them."""
+    return 20 if run.quick and (setting.skew > 0 or not setting.warm) else 100
 
 
 def mean_speedup(found: Sweep) -> float:
-    """Over all values of the parameter."""
+    """Return the mean speed-up over all values of the parameter."""
     return float(np.mean([t.speedup.mean() for t in found.values()]))
 
 
 def draw_bars(axis: Any, labels: Sequence[str], found: Sweep) -> None:
-    """Mean, and smallest to largest over the streams, of the three groupings side by side."""
+    """Draw the three groupings side by side: mean, and smallest to largest over the streams."""
     for place, (name, of) in enumerate(NAMES.items()):
         x = np.arange(len(labels), dtype=np.float64) + (place - 1) * 0.22
         interval(axis, x, [getattr(t, of) for t in found.values()], name, place)
@@ -96,18 +103,18 @@ def draw_bars(axis: Any, labels: Sequence[str], found: Sweep) -> None:
 
 
 def interval(axis: Any, x: Floats, values: Sequence[Floats], name: str, colour: int, fmt: str = "o") -> None:
-    """Means with bars from the smallest to the largest."""
+    """Draw means with bars from the smallest to the largest value."""
     mean = np.array([v.mean() for v in values])
-    # The mean of equal values may differ from them in the last bit.
+    # The mean of equal values can differ from them in the last bit, and bars must not be negative.
     ends = np.array([[v.mean() - v.min(), v.max() - v.mean()] for v in values]).T.clip(min=0.0)
     axis.errorbar(x, mean, yerr=ends, fmt=fmt, ms=4, capsize=2, lw=1, label=name, color=COLOURS[colour])
 
 
 def draw_completion(run: Run, name: str, title: str, label: str, found: Sweep) -> None:
-    """Completion times of round robin and POSG over the parameter."""
+    """Draw the completion times of round robin and POSG over the parameter, and write the table."""
     with run.figure(name, title) as axes:
         axis = axes[0, 0]
-        for place, (series, of) in enumerate({"round robin": "blind", "POSG": "posg"}.items()):
+        for place, (series, of) in enumerate({"round robin": "round_robin", "POSG": "posg"}.items()):
             x = np.array(list(found)) * (1.0 + 0.06 * place)
             interval(axis, x, [getattr(t, of) for t in found.values()], series, place, "o-")
         axis.set(xlabel=label, ylabel="seconds", xscale="log", yscale="log")
@@ -116,7 +123,7 @@ def draw_completion(run: Run, name: str, title: str, label: str, found: Sweep) -
 
 
 def draw_speedup(run: Run, name: str, title: str, label: str, found: Sweep, logarithmic: bool = False) -> None:
-    """Speed-up of POSG over the parameter."""
+    """Draw the speed-up of POSG over the parameter, and write the table."""
     with run.figure(name, title) as axes:
         axis = axes[0, 0]
         interval(axis, np.array(list(found)), [t.speedup for t in found.values()], "POSG over round robin", 1, "o-")
@@ -127,12 +134,19 @@ def draw_speedup(run: Run, name: str, title: str, label: str, found: Sweep, loga
 
 
 def write(run: Run, name: str, label: str, found: Sweep) -> None:
-    """Every mean, smallest and largest that the figure shows, and the speed-ups."""
+    """Write mean, smallest and largest completion time of every grouping, and the same of the speed-up."""
     header = [label]
     for series in ("round_robin", "posg", "full_knowledge", "speedup"):
         header += [f"{series}_{what}" for what in ("mean", "min", "max")]
     rows = [
-        [value, *(f"{f(v):.5f}" for v in (t.blind, t.posg, t.known, t.speedup) for f in (np.mean, np.min, np.max))]
+        [
+            value,
+            *(
+                f"{f(v):.5f}"
+                for v in (t.round_robin, t.posg, t.full_knowledge, t.speedup)
+                for f in (np.mean, np.min, np.max)
+            ),
+        ]
         for value, t in found.items()
     ]
     run.table(name, header, rows)
@@ -141,6 +155,6 @@ def write(run: Run, name: str, label: str, found: Sweep) -> None:
 def draw_both(
     draw: Callable[..., None], run: Run, name: str, title: str, label: str, found: Sweeps, **more: Any
 ) -> None:
-    """The figure as published, and the same of our version."""
+    """Draw the figure for POSG as published, and again for our version."""
     draw(run, name, f"{title}, cold start", label, found.published, **more)
-    draw(run, f"{name}_ours", f"{title}, once slots have learnt", label, found.ours, **more)
+    draw(run, f"{name}_ours", f"{title}, warm start", label, found.ours, **more)
