@@ -123,7 +123,15 @@ class Transactor(rh.KeyProcessor):
     def process(self, key: Any, rows: Any, context: Any) -> Iterator[tuple[Any, ...]]:  # noqa: ARG002
         bids, asks, stock = self.bids, self.asks, key.stock
         for row in rows:
-            fills = match(bids, asks, row.side, row.price, row.shares, row.order, row.trader)
+            fills = match(
+                bids=bids,
+                asks=asks,
+                side=row.side,
+                price=row.price,
+                shares=row.shares,
+                order=row.order,
+                trader=row.trader,
+            )
             for price, shares, order, trader in fills:
                 if row.side == BUY:
                     parties = (row.trader, trader, row.order, order)

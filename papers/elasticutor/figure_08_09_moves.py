@@ -75,13 +75,13 @@ def moves(each: MicroRun) -> MoveTimes:
     sync, far_sync = sums["sync_seconds"] / near, sums["far_sync_seconds"] / far
     elastic = isinstance(each.policy, Elasticutor)
     return MoveTimes(
-        sync,
-        sums["move_seconds"] / near - sync,
-        far_sync,
-        sums["far_seconds"] / far - far_sync,
-        (sums["sync_seconds"] + sums["far_sync_seconds"]) / (count or np.nan),
-        Costs().shard_sync if elastic else Costs().operator_sync * each.upstream,
-        int(count),
+        sync=sync,
+        state=sums["move_seconds"] / near - sync,
+        far_sync=far_sync,
+        far_state=sums["far_seconds"] / far - far_sync,
+        both=(sums["sync_seconds"] + sums["far_sync_seconds"]) / (count or np.nan),
+        protocol=Costs().shard_sync if elastic else Costs().operator_sync * each.upstream,
+        count=int(count),
     )
 
 

@@ -48,7 +48,16 @@ def reproduce(bench: Bench) -> list[Claim]:
         size, omega = LOADS[workload]
         # Executors begin with all cores: the figure is not about how they get them.
         return MicroRun(
-            policy, nodes, omega, seconds, warm_up, y, z, size=size, spread=policy not in RIVALS.values(), seed=run.seed
+            policy=policy,
+            nodes=nodes,
+            omega=omega,
+            seconds=seconds,
+            warm_up=warm_up,
+            executors=y,
+            shards=z,
+            size=size,
+            spread=policy not in RIVALS.values(),
+            seed=run.seed,
         )
 
     runs = [each(Elasticutor.published(), *case) for case in cases] + [each(RIVALS[n], w, 32, 256) for w, n in rivals]

@@ -76,7 +76,15 @@ def reproduce(bench: Bench) -> list[Claim]:
         cases = [c for c in cases if c[0] in whole or (c[0] in half and c[1] == FULL[0])]
     spans = [6.0 if run.quick and load < 1 else seconds for _, load, _ in cases]
     runs = [
-        ExchangeRun(APPROACHES[name], 32, span, warm_up, load, patience, run.seed)
+        ExchangeRun(
+            policy=APPROACHES[name],
+            nodes=32,
+            seconds=span,
+            warm_up=warm_up,
+            load=load,
+            patience=patience,
+            seed=run.seed,
+        )
         for (name, load, patience), span in zip(cases, spans, strict=True)
     ]
     done = bench.each("figure 16: the exchange on 32 nodes", ExchangeRun.trace, runs)

@@ -132,7 +132,19 @@ class MicroRun:
         rate = min(self.load * total / self.cost, self.most)
         workload = Micro(rate, omega=self.omega, executors=executors, shards_per_executor=each, seed=self.seed)
         shards = workload.shards
-        job = Job((Operator("calculator", shards, self.cost, 1.0, self.size, 0.0, self.state),))
+        job = Job(
+            (
+                Operator(
+                    name="calculator",
+                    shards=shards,
+                    cost=self.cost,
+                    variability=1.0,
+                    row_bytes=self.size,
+                    out_bytes=0.0,
+                    state_bytes=self.state,
+                ),
+            )
+        )
         if elastic:
             plan = OperatorPlan.elastic(shards, executors, self.nodes, room=max(total, executors))
             plan = _spread(plan, total, self.nodes) if self.spread else plan

@@ -153,7 +153,15 @@ def _run(
 ) -> ScalingOutcome:
     rng = np.random.default_rng(setting.seed)
     cluster = StormCluster(models, first, setting.behaviour, rng)
-    monitor = Monitor(rng, setting.behaviour.noise, setting.start, setting.step, setting.past, setting.emitted, store)
+    monitor = Monitor(
+        rng=rng,
+        noise=setting.behaviour.noise,
+        start=setting.start,
+        step=setting.step,
+        past=setting.past,
+        emitted=setting.emitted,
+        store=store,
+    )
     arrivals = np.column_stack([loads[topology] for topology in models])
     if isinstance(policy, Elysium):
         policy = replace(policy, past=monitor.past_loads())
@@ -178,15 +186,15 @@ def _run(
         if cluster.restarts > before:
             changed.append(end)
     return ScalingOutcome(
-        tuple(models),
-        arrivals,
-        np.concatenate([f.acked for f in flows]),
-        np.concatenate([f.latency for f in flows]),
-        np.concatenate([f.waiting + f.flying for f in flows]),
-        tuple(configs),
-        tuple(proposals),
-        tuple(changed),
-        setting.period,
+        topologies=tuple(models),
+        arrivals=arrivals,
+        acked=np.concatenate([f.acked for f in flows]),
+        latency=np.concatenate([f.latency for f in flows]),
+        waiting=np.concatenate([f.waiting + f.flying for f in flows]),
+        configs=tuple(configs),
+        proposals=tuple(proposals),
+        reconfigured=tuple(changed),
+        period=setting.period,
     )
 
 

@@ -102,7 +102,15 @@ class StormCluster:
         seconds = len(arrivals)
         up = self._age + np.arange(seconds)[:, None] >= self._pause
         machine = np.array([NODE.cores, NODE.hertz, BASE, SHARE, BEND, self.behaviour.usable])
-        rows = flow(self._slot_arrays, arrivals, up, self._waiting, self._flying, machine, self.behaviour.time_limit)
+        rows = flow(
+            placed=self._slot_arrays,
+            arrivals=arrivals,
+            up=up,
+            waiting=self._waiting,
+            flying=self._flying,
+            machine=machine,
+            time_limit=self.behaviour.time_limit,
+        )
         self._waiting, self._flying, self._age = rows.waiting[-1], rows.flying[-1], self._age + seconds
         return rows
 

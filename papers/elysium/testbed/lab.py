@@ -190,7 +190,15 @@ def prepare(run: Run) -> Lab:
         estimator = learn_estimator(models, store, run.seed)
         nodes = store.node_uses()
     seeds = tuple(run.seed + n for n in range(1 if run.quick else 5))
-    return Lab(run, models, estimator, nodes, traces, all_curves(traces, run.quick, run.seed), seeds)
+    return Lab(
+        run=run,
+        models=models,
+        estimator=estimator,
+        nodes=nodes,
+        loads=traces,
+        curves=all_curves(traces, run.quick, run.seed),
+        seeds=seeds,
+    )
 
 
 def full_config(lab: Lab, topology: str) -> Config:

@@ -158,7 +158,15 @@ def rolling_top_words() -> Model:
     per_row = flow.rates(1.0, {**selectivity, ("Counter", "IntermediateRanker"): 0.2})
     sizes = dict(zip(((INPUT, names[0]), *flow.streams), (2_500.0, 400.0, 40.0, 40.0, 60.0, 600.0), strict=True))
     kept = _memory(dict(zip(names, (120, 100, 110, 160, 90, 90), strict=True)), {"Counter": 60 * 64.0})
-    return Model(flow, selectivity, _costs(cores, per_row, T1_PEAK), wobble, ticks, kept, sizes)
+    return Model(
+        dataflow=flow,
+        selectivity=selectivity,
+        costs=_costs(cores, per_row, T1_PEAK),
+        wobble=wobble,
+        ticks=ticks,
+        memory=kept,
+        row_bytes=sizes,
+    )
 
 
 def sentiment() -> Model:

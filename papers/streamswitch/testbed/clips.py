@@ -172,7 +172,16 @@ class Clips:
             latency = latencies / completed
         seconds = _BIN * self._engine.timing.interval
         ends = time[: len(arrivals) * _BIN].reshape(-1, _BIN)[:, -1]
-        return Clip(action, at / 60, source, target, len(moved), ends, arrivals[:, :2] / seconds, latency)
+        return Clip(
+            action=action,
+            minute=at / 60,
+            source=source,
+            target=target,
+            moved=len(moved),
+            time=ends,
+            arrivals=arrivals[:, :2] / seconds,
+            latency=latency,
+        )
 
 
 def kind(old: OperatorPlan, new: OperatorPlan) -> str:
@@ -201,13 +210,13 @@ def watch_day(day: Day) -> WatchedDay:
         mean = waited.sum(axis=1) / rows.sum(axis=1)
     balanced = [(d.time, d.slots[1]) for d in trace.decisions if d.action == Action.BALANCE.value]
     return WatchedDay(
-        DayResult(weighted_outcome(day, trace, rates), rates),
-        trace.time[parts].reshape(count, every)[:, -1],
-        trace.slots[NAME][parts].reshape(count, every).mean(axis=1),
-        mean,
-        np.array(percentiles.p99[:count]),
-        np.array(balanced, dtype=np.float64).reshape(-1, 2),
-        tuple(clips.found.values()),
+        result=DayResult(weighted_outcome(day, trace, rates), rates),
+        time=trace.time[parts].reshape(count, every)[:, -1],
+        slots=trace.slots[NAME][parts].reshape(count, every).mean(axis=1),
+        mean=mean,
+        p99=np.array(percentiles.p99[:count]),
+        balanced=np.array(balanced, dtype=np.float64).reshape(-1, 2),
+        clips=tuple(clips.found.values()),
     )
 
 

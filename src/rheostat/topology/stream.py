@@ -162,7 +162,15 @@ class Stream:
         self._check_appending(name)
         compute_name = f"{name}{PARTIALS}"
         declared = {**(aggregates or {}), **named}
-        compute = compute_node(name, compute_name, self.name, self.schema, self.time, by, declared)
+        compute = compute_node(
+            operator=name,
+            name=compute_name,
+            upstream=self.name,
+            schema=self.schema,
+            time=self.time,
+            by=by,
+            declared=declared,
+        )
         consolidate = consolidate_node(name, compute_name, windows, emit)
         self.graph.add(compute, consolidate)
         return _results(self, compute, consolidate)
@@ -191,7 +199,9 @@ class Stream:
         """
         self._check_appending(name)
         declared = {**(aggregates or {}), **named}
-        node = compute_node(name, name, self.name, self.schema, self.time, by, declared)
+        node = compute_node(
+            operator=name, name=name, upstream=self.name, schema=self.schema, time=self.time, by=by, declared=declared
+        )
         self.graph.add(node)
         return Computed(self, node)
 

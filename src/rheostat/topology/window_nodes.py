@@ -65,7 +65,15 @@ def compute_node(
             "pass event_time='column' to the process operator before it"
         )
     bound = tuple(a.bind(AggregateSite(operator, result, schema, time.sql)) for result, a in declared.items())
-    return Compute(name, upstream, keys, tuple(schema[k] for k in keys), bound, time.sql, time.type)
+    return Compute(
+        name=name,
+        upstream=upstream,
+        keys=keys,
+        key_types=tuple(schema[k] for k in keys),
+        aggregates=bound,
+        time_sql=time.sql,
+        time_type=time.type,
+    )
 
 
 def consolidate_node(name: str, compute: str, windows: Any, emit: Emit, others: Iterable[Window] = ()) -> Consolidate:

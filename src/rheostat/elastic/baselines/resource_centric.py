@@ -116,7 +116,15 @@ class ResourceCentric:
         service = fill_missing_rates(np.array([history.operators[name].service for name in plan.operators]))
         allocation = allocate(demand, service, total, self.bound, history.external)
         have = np.array([part.slots for part in plan.operators.values()])
-        if stays(allocation.cores, allocation.met, have, offered_load(demand, service), total, BUSY, self.steady):
+        if stays(
+            wanted=allocation.cores,
+            met=allocation.met,
+            have=have,
+            load=offered_load(demand, service),
+            total=total,
+            busy=BUSY,
+            steady=self.steady,
+        ):
             wanted = have
         else:
             shards = np.array([len(part.routing) for part in plan.operators.values()])

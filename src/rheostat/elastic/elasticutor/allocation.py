@@ -106,7 +106,16 @@ def allocate(
         who = ", ".join(str(e) for e in overloaded[:8]) + (", ..." if len(overloaded) > 8 else "")
         gets = f"{sustained:.0%} of the stream gets through"
         reason = f"{cores} cores, but {stable} are needed to keep up: executors {who} fall behind, {gets}"
-    return Allocation(given, response, bool(met), stable, sustained, overloaded, unmeasured, reason)
+    return Allocation(
+        cores=given,
+        response=response,
+        met=bool(met),
+        stable=stable,
+        sustained=sustained,
+        overloaded=overloaded,
+        unmeasured=unmeasured,
+        reason=reason,
+    )
 
 
 def cores_within(

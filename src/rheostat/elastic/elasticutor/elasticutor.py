@@ -210,7 +210,15 @@ class Elasticutor:
         else:
             allocation = allocate(executors.arrivals, services, total, self.bound, history.external)
         have, load = current.by_executor(len(executors.arrivals)), offered_load(executors.arrivals, services)
-        if not stays(allocation.cores, allocation.met, have, load, total, self._busy(), self.steady):
+        if not stays(
+            wanted=allocation.cores,
+            met=allocation.met,
+            have=have,
+            load=load,
+            total=total,
+            busy=self._busy(),
+            steady=self.steady,
+        ):
             return allocation
         reason = allocation.reason
         if (have != allocation.cores).any():

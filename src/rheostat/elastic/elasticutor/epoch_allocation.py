@@ -74,4 +74,13 @@ def allocate_epochs(
     elif rho is None:
         reason += ": even an epoch without rows takes longer than the bound"
     sustained = min(1.0, 1.0 / busiest) if busiest > 0 else 1.0
-    return Allocation(given, response, response <= bound, stable, sustained, overloaded, (), reason)
+    return Allocation(
+        cores=given,
+        response=response,
+        met=response <= bound,
+        stable=stable,
+        sustained=sustained,
+        overloaded=overloaded,
+        unmeasured=(),
+        reason=reason,
+    )

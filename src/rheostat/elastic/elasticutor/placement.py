@@ -264,7 +264,16 @@ class _Problem:
         intensity = flows / np.maximum(goal, 1)
         kept = _existing_cores(current, available, old_homes, intensity if informed else np.zeros(len(cores)))
         new_homes = _replace_lost_homes(old_homes, available, kept, goal)
-        return cls(available, cores, goal, kept, new_homes, clipped(state), flows, intensity)
+        return cls(
+            nodes=available,
+            wanted=cores,
+            goal=goal,
+            kept=kept,
+            homes=new_homes,
+            state=clipped(state),
+            traffic=flows,
+            intensity=intensity,
+        )
 
     def placement(self, after: Cores, threshold: float) -> CorePlacement:
         """Return the placement with the given cores, and its costs."""
@@ -279,7 +288,15 @@ class _Problem:
         reason = f"{moved:.3g} bytes of state move, {remote.sum()} cores are remote"
         if missing.any():
             reason += f"; {missing.sum()} cores are missing for {np.count_nonzero(missing)} executors"
-        return CorePlacement(after, self.homes, missing, threshold, moved, float((each * remote).sum()), reason)
+        return CorePlacement(
+            cores=after,
+            homes=self.homes,
+            missing=missing,
+            threshold=threshold,
+            migrated=moved,
+            remote=float((each * remote).sum()),
+            reason=reason,
+        )
 
 
 def _at_least_one(threshold: float) -> float:

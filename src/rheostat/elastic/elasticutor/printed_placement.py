@@ -36,7 +36,15 @@ def reassign_cores(
     ([[1, 0], [1, 1], [0, 1]], 4.0)
     """
     while True:
-        cores = _attempt(wanted, current.copy(), nodes, homes, state, intensity > threshold, intensity)
+        cores = _attempt(
+            wanted=wanted,
+            cores=current.copy(),
+            nodes=nodes,
+            homes=homes,
+            state=state,
+            local=intensity > threshold,
+            intensity=intensity,
+        )
         if cores is not None:
             return cores, threshold
         threshold *= 2

@@ -67,7 +67,9 @@ class ShardRates:
     def nothing(cls, shards: int) -> ShardRates:
         """Return the rates before the first observation."""
         zeros = np.zeros(shards)
-        return cls(zeros, zeros, np.nan, zeros, zeros, zeros, zeros)
+        return cls(
+            arrival=zeros, backlog=zeros, service=np.nan, traffic=zeros, state=zeros, arrived=zeros, completed=zeros
+        )
 
     def after(
         self, seen: OperatorObservation, seconds: float, stretch: float = 1.0, weight: float = RATE_WEIGHT

@@ -190,7 +190,15 @@ def node_stage(
         # No nodes are removed while the load of a topology is unknown or a topology has a backlog.
         hold = any(topology not in loads or topology in current.behind for topology in parallelism)
         least = min(max(current.config.nodes, 1), bounds.most_nodes) if hold else 1
-        fit = _fewest_nodes(estimator, parallelism, loads, bounds, bounds.most_nodes, least, current)
+        fit = _fewest_nodes(
+            estimator=estimator,
+            parallelism=parallelism,
+            loads=loads,
+            bounds=bounds,
+            most_nodes=bounds.most_nodes,
+            least_nodes=least,
+            current=current,
+        )
         config, fits = Config(parallelism, fit.nodes), [fit]
         if wants_apart:
             reasons.append(f"topologies share nodes: not each can have nodes of its own among {bounds.most_nodes}")

@@ -117,7 +117,15 @@ def advance_counters(
     restarted, arrival = copy_of(restarted), copy_of(arrival)
     changed, gap = last, 0
     for shard in range(shards):
-        first, missing = _check_new_counters(ends, arrived, completed, waited, restarted, shard, patience)
+        first, missing = _check_new_counters(
+            ends=ends,
+            arrived=arrived,
+            completed=completed,
+            waited=waited,
+            restarted=restarted,
+            shard=shard,
+            patience=patience,
+        )
         changed, gap = min(changed, first), max(gap, missing)
     for row in range(max(changed, offset + 1), last + 1):
         for shard in range(shards):
@@ -289,14 +297,14 @@ def _rates_after(rates: Any, seconds: float, arrived: Any, completed: Any, usefu
             spent = seconds if had_backlog and backlog[place] > 0 and done[place] > 0 else np.nan
         spent = seconds if spent > seconds else spent
         mean, measured, gathered, stalled = rate_after(
-            rates[place, MEAN],
-            rates[place, MEASURED] > 0,
-            rates[place, USEFUL],
-            rates[place, STALLED],
-            done[place],
-            spent,
-            had_backlog,
-            seconds,
+            mean=rates[place, MEAN],
+            measured=rates[place, MEASURED] > 0,
+            useful=rates[place, USEFUL],
+            stalled=rates[place, STALLED],
+            done=done[place],
+            spent=spent,
+            waiting=had_backlog,
+            seconds=seconds,
         )
         updated[place, MEAN], updated[place, MEASURED] = mean, 1.0 if measured else 0.0
         updated[place, USEFUL], updated[place, STALLED] = gathered, stalled

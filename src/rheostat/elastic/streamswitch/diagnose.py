@@ -55,7 +55,17 @@ def diagnose(readings: Readings, limits: Limits, rules: Rules = OURS) -> Diagnos
 
 def nothing(readings: Readings, state: Health, reasons: tuple[str, ...], feasible: bool = True) -> Diagnosis:
     """Return the decision to change nothing."""
-    return Diagnosis(Action.NOTHING, (), readings.routing, None, None, state, state, feasible, reasons)
+    return Diagnosis(
+        action=Action.NOTHING,
+        moves=(),
+        routing=readings.routing,
+        source=None,
+        target=None,
+        health=state,
+        projected=state,
+        feasible=feasible,
+        reasons=reasons,
+    )
 
 
 def concluded(

@@ -64,7 +64,9 @@ def own_aggregate(
     for type_ in (*partials.values(), result):
         arrow_type(type_)  # a type that cannot be kept in state fails here, at the call
     fields = tuple(Column(name, type_) for name, type_ in partials.items())
-    return _OwnAggregate(partial, merge, finish, tuple(inputs), fields, result, over)
+    return _OwnAggregate(
+        partial=partial, merge=merge, finish=finish, inputs=tuple(inputs), fields=fields, result=result, over=over
+    )
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,15 @@ class _OwnAggregate(Aggregate):
     def bind(self, site: AggregateSite) -> BoundAggregate:
         for column in self.inputs:
             site.type_of(column)
-        custom = Custom(site.result, site.operator, self.fields, self.inputs, self.partial, self.merge, self.over)
+        custom = Custom(
+            name=site.result,
+            operator=site.operator,
+            fields=self.fields,
+            inputs=self.inputs,
+            partial_function=self.partial,
+            merge_function=self.merge,
+            over=self.over,
+        )
 
         def finish(frame: pl.DataFrame) -> pl.Series:
             merged = frame.select(

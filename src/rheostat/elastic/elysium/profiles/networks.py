@@ -128,7 +128,16 @@ class Network:
         )
         hidden, hidden_bias, output, output_bias = (np.array(plain[name], dtype=np.float64) for name in _ARRAYS)
         error, penalty = float(plain["error"]), float(plain["penalty"])
-        return cls(inputs, outputs, hidden, hidden_bias, output, output_bias, error, penalty)
+        return cls(
+            inputs=inputs,
+            outputs=outputs,
+            hidden=hidden,
+            hidden_bias=hidden_bias,
+            output=output,
+            output_bias=output_bias,
+            error=error,
+            penalty=penalty,
+        )
 
 
 def train(
