@@ -29,7 +29,7 @@ class Observer:
     Args:
         shards: number of shards.
         remembered: by component, pairs of a shard and its useful seconds, from the checkpoint.
-        cores: how many Spark has.
+        cores: number of cores that Spark has.
         began: when the query began, on the clock of ``observe``; the times of observations count from there.
 
     Attributes:

@@ -108,19 +108,19 @@ class Topology(Graph):
         chosen_policy = policy_for_spark(policy)
         interval = None if trigger == AVAILABLE_NOW else f"{micros(trigger) // 1000} milliseconds"
         cores = self._sources[0].frame.sparkSession.sparkContext.defaultParallelism
-        owned = Checkpoint.open(checkpoint, shards, retain)
+        opened = Checkpoint.open(checkpoint, shards, retain)
         try:
-            begun = resume(self, owned, slots=slots, cores=cores, drop=drop)
-            remembered = {name: loads.to_pairs() for name, loads in begun.loads.items()}
-            observer = Observer(owned.shards, remembered, cores, began=time.monotonic())
-            actuator = SparkActuator(begun.routing, [c.name for c in begun.plan.components if c.attributes])
+            resumed = resume(self, opened, slots=slots, cores=cores, drop=drop)
+            remembered = {name: loads.to_pairs() for name, loads in resumed.loads.items()}
+            observer = Observer(opened.shards, remembered, cores, began=time.monotonic())
+            actuator = SparkActuator(resumed.routing, [c.name for c in resumed.plan.components if c.attributes])
             clean_staging(s.sink for s in self.sinks)
             history: deque[Progress] = deque(maxlen=_HISTORY)
             job = QueryContext(
                 graph=self,
-                plan=begun.plan,
-                checkpoint=owned,
-                recorded=begun.recorded,
+                plan=resumed.plan,
+                checkpoint=opened,
+                recorded=resumed.recorded,
                 observer=observer,
                 actuator=actuator,
                 loop=PolicyLoop(chosen_policy, actuator.plan, actuator),
@@ -128,9 +128,9 @@ class Topology(Graph):
                 probe=probe or _no_probe,
             )
             runner = EpochRunner(job)
-            spark_query = self._start_spark(runner, owned, interval)
+            spark_query = self._start_spark(runner, opened, interval)
         except BaseException:
-            owned.close()
+            opened.close()
             raise
         return Query(spark_query, runner, job, history)
 
