@@ -10,7 +10,7 @@ import pytest
 
 from papers.enorm.testbed.cost_model import TUPLES, EnormNodes, completion_time, fast_job_time, simple_job, touched
 from papers.enorm.testbed.random_jobs import large_job
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.planning.enorm.splitting import Form
 
 FREE_MERGES = EnormNodes(merge=0.0)
@@ -43,7 +43,7 @@ def test_fusion_saves_a_hop_per_operator() -> None:
     assert np.diff(times) == pytest.approx(-engine.hop * TUPLES / 6)
     free = replace(engine, per_tuple=engine.execute)
     assert fast_job_time(free, 1) == fast_job_time(free, 4)
-    with pytest.raises(TopologyError, match="between 1 and 4"):
+    with pytest.raises(ConfigurationError, match="between 1 and 4"):
         fast_job_time(engine, 5)
 
 
@@ -71,5 +71,5 @@ def test_random_jobs_are_as_the_paper_describes_them(operators: int) -> None:
         assert all(level[b] == level[a] + 1 for a, b in job.rates)
         for name in names:
             assert sum(r for (s, _), r in job.rates.items() if s == name) <= 100.0
-    with pytest.raises(TopologyError, match="at least 4"):
+    with pytest.raises(ConfigurationError, match="at least 4"):
         large_job(3, np.random.default_rng(1))

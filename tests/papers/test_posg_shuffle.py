@@ -21,7 +21,7 @@ from papers.posg.testbed.shuffle import (
     shuffle_round_robin,
 )
 from rheostat.elastic.posg import CostSketch, Phase, SketchReport, SyncReply
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 SMALL = CostSketch.empty(rows=2, columns=7, seed=3)
 
@@ -199,5 +199,5 @@ def test_invalid_arguments_are_refused() -> None:
         lambda: Shuffle.at_provisioning([], [], slots=1),
         lambda: Shuffle.at_provisioning([1], [1.0], slots=2, factors=[[1.0]]),
     ):
-        with pytest.raises(TopologyError):
+        with pytest.raises(ConfigurationError):
             call()

@@ -201,7 +201,7 @@ def policy(name: str = "elasticutor", **values: Any) -> dict[str, Any]:
         (policy(locality=-1), r"\[policy\] locality = -1: write 0 or more"),
         (policy(overhead=0), r"\[policy\] overhead = 0: write a finite number above 0"),
         (policy("resource-centric", bound=0), r"\[policy\] bound = 0: write a finite number above 0"),
-        (policy("streamswitch", bound=-1), r"\[policy\] Limits\(bound=-1.0.*seconds above 0"),
+        (policy("streamswitch", bound=-1), r"\[policy\] Limits\(bound=-1.0.*above 0 seconds"),
         (policy("streamswitch", window=0), r"\[policy\] window = 0: write a finite number above 0"),
         (policy("streamswitch", bounds={"work": -1}), r"\[policy\] bounds.work = -1: write a finite number above 0"),
         ({"workload": {"kind": "constant", "rate": -5}}, r"\[workload\] constant: rate=-5.0: must be a finite number"),

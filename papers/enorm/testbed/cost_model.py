@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.planning.enorm.migration import KeyCosts
 from rheostat.planning.enorm.splitting import Form
 from rheostat.windows.consolidation import PANE, ConsolidationPlan, plan_consolidation
@@ -87,7 +87,7 @@ def fast_job_time(engine: EnormNodes, fused: int, operators: int = 4, tuples: fl
     [1824, 1383, 942, 501]
     """
     if not 1 <= fused <= operators:
-        raise TopologyError(f"fused={fused}: give a number between 1 and {operators}, the operators of the chain")
+        raise ConfigurationError(f"fused={fused}: give a number between 1 and {operators}, the operators of the chain")
     cpu = engine.hop + operators * engine.execute + (operators - fused) * engine.hop
     return tuples * cpu / engine.nodes
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.planning.enorm.attributes import Attributes
 from rheostat.planning.enorm.fusion import Edge
 
@@ -67,7 +67,7 @@ def large_job(
     (50, 15)
     """
     if operators < 4:
-        raise TopologyError(f"operators={operators}: a random job needs at least 4 operators")
+        raise ConfigurationError(f"operators={operators}: a random job needs at least 4 operators")
     names = [f"op{i}" for i in range(operators)]
     pool = np.array([f"a{i}" for i in range(attributes)])
     steps = rng.integers(-walk, walk, size=operators, endpoint=True)

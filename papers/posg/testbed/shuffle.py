@@ -31,7 +31,7 @@ from rheostat.elastic.posg import (
 )
 from rheostat.elastic.posg.hashing import items_of
 from rheostat.elastic.posg.instance import TOLERANCE, WINDOW
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.jit import compiled
 
 Slots = npt.NDArray[np.int64]
@@ -81,14 +81,14 @@ class Shuffle:
         """
         which, seconds = np.asarray(items, dtype=np.int64), np.asarray(costs, dtype=np.float64)
         if not len(which) or which.shape != seconds.shape or slots < 1 or not 0 < provisioning < np.inf:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"invalid shuffle: items of shape {which.shape}, costs of shape {seconds.shape}, slots={slots}, "
                 f"provisioning={provisioning}; need at least one item, one cost per item, slots >= 1 and "
                 "provisioning > 0"
             )
         speeds = np.ones((1, slots)) if factors is None else np.asarray(factors, dtype=np.float64)
         if speeds.ndim != 2 or speeds.shape[1] != slots:
-            raise TopologyError(
+            raise ConfigurationError(
                 f"invalid factors of shape {speeds.shape}: need one row per period with {slots} columns, one per slot"
             )
         gap = float(seconds.mean()) / slots * provisioning
@@ -235,7 +235,7 @@ def shuffle_by_posg(
             as it arrives.
     """
     if parties.scheduler.slots != shuffle.slots or not 0 <= delay < np.inf or not (period is None or period > 0):
-        raise TopologyError(
+        raise ConfigurationError(
             f"invalid simulation: the scheduler has {parties.scheduler.slots} slots and the shuffle {shuffle.slots}, "
             f"delay={delay}, period={period}; need as many slots in both, delay >= 0, and period > 0 or None"
         )

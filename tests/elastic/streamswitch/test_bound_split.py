@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.streamswitch.path_bounds import adjusted, split_bound
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 # Whole numbers, so that sums are exact.
 SAMPLES = st.lists(st.integers(0, 20).map(float), min_size=1, max_size=6)
@@ -57,9 +57,9 @@ def test_unknown_and_absurd_latencies() -> None:
 
 @pytest.mark.parametrize("total", [0.0, -1.0, np.nan, np.inf])
 def test_a_bound_is_a_time(total: float) -> None:
-    with pytest.raises(TopologyError):
+    with pytest.raises(ConfigurationError):
         split_bound(total, {"a": [1.0]})
-    with pytest.raises(TopologyError):
+    with pytest.raises(ConfigurationError):
         adjusted({"a": total}, {"a": 0.5})
 
 

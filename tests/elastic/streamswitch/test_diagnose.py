@@ -21,7 +21,7 @@ from rheostat.elastic.streamswitch.examine import Examination, advance, readings
 from rheostat.elastic.streamswitch.health import health, projected_latency, slot_arrivals, strain
 from rheostat.elastic.streamswitch.readings import Metrics, Readings
 from rheostat.elastic.streamswitch.unit_strategies import best_merge, best_move, best_prefix, lowest
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 
 def reading(
@@ -302,7 +302,7 @@ def test_no_service_and_no_load_are_survived() -> None:
     "wrong", [{"bound": 0.0}, {"alert": -1.0}, {"margin": 1.0}, {"max_slots": 0}, {"min_slots": 9, "max_slots": 8}]
 )
 def test_limits_that_cannot_be_met_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(TopologyError):
+    with pytest.raises(ConfigurationError):
         Limits(**wrong)  # type: ignore[arg-type]
 
 

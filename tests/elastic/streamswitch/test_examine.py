@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rheostat.elastic.streamswitch.examine import MEMORY, Examination, advance, readings
 from rheostat.elastic.streamswitch.readings import Metrics, Readings, ServiceRate
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 NAN = float("nan")
 
@@ -286,14 +286,14 @@ def test_counting_may_begin_in_the_middle() -> None:
     "wrong", [{"shards": 0}, {"window": 0}, {"window": NAN}, {"patience": -1}, {"time": NAN}, {"arrived": [NAN, 1.0]}]
 )
 def test_what_cannot_be_examined_is_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(TopologyError):
+    with pytest.raises(ConfigurationError):
         Examination.start(**{"shards": 2, **wrong})  # type: ignore[arg-type]
 
 
 def test_metrics_of_another_size_are_refused() -> None:
-    with pytest.raises(TopologyError, match="counters of 2 shards"):
+    with pytest.raises(ConfigurationError, match="counters of 2 shards"):
         advance(Examination.start(2), Metrics(1, [1], [1], {}, (0, 0)))
-    with pytest.raises(TopologyError, match="routing of 2 shards"):
+    with pytest.raises(ConfigurationError, match="routing of 2 shards"):
         advance(Examination.start(2), Metrics(1, [1, 1], [1, 1], {}, (0,)))
 
 

@@ -16,7 +16,7 @@ from rheostat.elastic.streamswitch.diagnose import diagnose
 from rheostat.elastic.streamswitch.diagnosis import Limits
 from rheostat.elastic.streamswitch.health import problem, slot_health, slot_strains, strain
 from rheostat.elastic.streamswitch.readings import Readings
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from tests.elastic.streamswitch.plain_diagnose import Found, plainly_diagnosed
 
 
@@ -90,7 +90,7 @@ def test_shards_in_slots_that_nobody_measured_are_a_problem() -> None:
 
 @pytest.mark.parametrize(("shards", "slots"), [(3, 2), (2, 1), (1, 2)])
 def test_readings_of_other_sizes_are_refused(shards: int, slots: int) -> None:
-    with pytest.raises(TopologyError, match="need a"):
+    with pytest.raises(ConfigurationError, match="need a"):
         Readings.of((0, 1), [1.0] * shards, [9.0] * slots, [0.0] * slots)
 
 

@@ -13,7 +13,7 @@ from rheostat.elastic.loop.loop import Control, turn
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Proposal
 from rheostat.elastic.policies import Drs, DrsLb, StreamSwitch
 from rheostat.elastic.streamswitch.diagnosis import Limits
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 from rheostat.simulate.simulation import LatencyBound, Simulation
 from rheostat.workloads.arrivals import Constant
 from tests.elastic.situations import Fluid, driven, small_engine, world
@@ -175,5 +175,5 @@ def test_of_an_end_to_end_bound_the_operator_that_is_late_gets_more() -> None:
     ],
 )
 def test_an_end_to_end_bound_that_makes_no_sense_is_refused(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(TopologyError, match=message):
+    with pytest.raises(ConfigurationError, match=message):
         StreamSwitch(**wrong)

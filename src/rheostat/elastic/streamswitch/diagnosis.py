@@ -9,7 +9,7 @@ import numpy as np
 
 from rheostat.elastic.loop.hysteresis import WORTHWHILE
 from rheostat.elastic.model.plan import Action
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 
 class Health(IntEnum):
@@ -42,9 +42,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         if not (0 < self.bound < np.inf and 0 < self.alert < np.inf and 0 <= self.margin < 1):
-            raise TopologyError(f"{self}: bound and alert must be above 0 seconds, margin from 0 to below 1")
+            raise ConfigurationError(f"{self}: bound and alert must be above 0 seconds, margin from 0 to below 1")
         if not 1 <= self.min_slots <= self.max_slots:
-            raise TopologyError(f"{self}: min_slots must be at least 1 and at most max_slots")
+            raise ConfigurationError(f"{self}: min_slots must be at least 1 and at most max_slots")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from rheostat.elastic.streamswitch.counter_readings import read_counters
 from rheostat.elastic.streamswitch.counters import MAX_COUNTER, MEAN, advance_counters
 from rheostat.elastic.streamswitch.readings import Metrics, Readings, ServiceRate
 from rheostat.elastic.streamswitch.slot_places import NOWHERE, Places, SlotPlaces
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 PATIENCE = 10
 """Intervals to wait for a missing counter; after that the last known rate of its shard is used."""
@@ -106,14 +106,14 @@ class Examination:
             stalls: True to count waiting rows in shards that complete nothing.
         """
         if shards < 1 or not 0 < window < np.inf or patience < 0 or not np.isfinite(time):
-            raise TopologyError(
+            raise ConfigurationError(
                 f"shards={shards}, window={window}, patience={patience}, time={time}: shards must be at least 1, "
                 "window above 0 seconds, patience at least 0 intervals, and time finite"
             )
         zeros = np.zeros((1, shards))
         first = [zeros if v is None else _counters(v, shards)[None, :] for v in (arrived, completed)]
         if not all(((values >= 0) & (values <= MAX_COUNTER)).all() for values in first):
-            raise TopologyError("arrived and completed must be finite counters, 0 or more, for every shard")
+            raise ConfigurationError("arrived and completed must be finite counters, 0 or more, for every shard")
         nowhere = np.full((1, shards), NOWHERE, dtype=np.int64)
         by_shard = np.zeros(shards), np.full(shards, -np.inf)
         table, ends = SlotPlaces.unrouted(shards), np.array([float(time)])
@@ -217,7 +217,7 @@ def _counters(counters: Sequence[float] | Floats, shards: int) -> Floats:
     """Return a copy, so that compiled functions always get the same kind of array."""
     values = np.array(counters, dtype=np.float64, order="C")
     if values.shape != (shards,):
-        raise TopologyError(f"metrics need counters of {shards} shards, but have an array of shape {values.shape}")
+        raise ConfigurationError(f"metrics need counters of {shards} shards, but have an array of shape {values.shape}")
     return values
 
 
@@ -245,7 +245,7 @@ def _reroute(state: Examination, metrics: Metrics) -> tuple[SlotPlaces, Places, 
         return old, state.places, state.speeds
     shards, routing = len(old.routing), np.asarray(metrics.routing, dtype=np.int64)
     if routing.shape != (shards,) or routing.min() < 0:
-        raise TopologyError(
+        raise ConfigurationError(
             f"a routing of {shards} shards needs a slot number, 0 or more, for each, but is {metrics.routing}"
         )
     table = SlotPlaces.of(routing)

@@ -16,7 +16,7 @@ import numpy as np
 
 from rheostat.arrays import Floats
 from rheostat.elastic.streamswitch.readings import Readings
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 SMALLEST_SHARE = 0.05
 """Smallest bound of an operator, as a share of an equal division of the end-to-end bound.
@@ -101,7 +101,7 @@ def adjusted(bounds: Mapping[str, float], success: Mapping[str, float], gain: fl
     """
     names, now = list(bounds), np.array(list(bounds.values()), dtype=np.float64)
     if not names or not (np.isfinite(now) & (now > 0)).all() or not 0 < gain < np.inf:
-        raise TopologyError(f"bounds={dict(bounds)}, gain={gain}: every bound and gain must be finite and above 0")
+        raise ConfigurationError(f"bounds={dict(bounds)}, gain={gain}: every bound and gain must be finite and above 0")
     rates = np.array([success.get(name, np.nan) for name in names], dtype=np.float64)
     known = (rates >= 0) & (rates <= 1)
     if not known.any():
@@ -170,7 +170,7 @@ class PathBounds:
 def _valid_latencies(total: float, latencies: Mapping[str, Sequence[float]]) -> tuple[list[str], list[Floats]]:
     """Return the operators and the sorted valid latencies of each."""
     if not latencies or not 0 < total < np.inf:
-        raise TopologyError(
+        raise ConfigurationError(
             f"cannot divide a bound of {total} s between {len(latencies)} operators: "
             "pass a bound above 0 and at least one operator"
         )

@@ -11,7 +11,7 @@ import numpy as np
 from rheostat.arrays import Floats
 from rheostat.elastic.streamswitch.counters import rate_after
 from rheostat.elastic.streamswitch.slot_places import Places, places_of
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +102,12 @@ class Readings:
     def __post_init__(self) -> None:
         shards, slots = len(self.routing), len(self.slots)
         if not (len(self.arrival) == len(self.shard_latency) == len(self.backlog) == shards):
-            raise TopologyError(
+            raise ConfigurationError(
                 f"readings of {shards} shards need a value per shard, but have {len(self.arrival)} of arrival, "
                 f"{len(self.shard_latency)} of shard_latency and {len(self.backlog)} of backlog"
             )
         if not (len(self.latency) == len(self.service) == len(self.usual) == slots):
-            raise TopologyError(
+            raise ConfigurationError(
                 f"readings of {slots} slots need a value per slot, but have {len(self.latency)} of latency, "
                 f"{len(self.service)} of service and {len(self.usual)} of usual"
             )

@@ -23,7 +23,7 @@ from rheostat.elastic.streamswitch.examine import Examination, advance, readings
 from rheostat.elastic.streamswitch.path_bounds import PathBounds
 from rheostat.elastic.streamswitch.readings import Metrics, Readings
 from rheostat.elastic.streamswitch.treat import apply_diagnosis, drop_empty_slots, free_cores, in_use
-from rheostat.errors import TopologyError
+from rheostat.errors import ConfigurationError
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +82,13 @@ class StreamSwitch:
         if self.end_to_end is None:
             return
         if self.bounds:
-            raise TopologyError(
+            raise ConfigurationError(
                 "end_to_end and bounds are both given: pass the bound of the whole path, or one per operator"
             )
         if not (0 < self.end_to_end < np.inf and 0 < self.dividing < np.inf):
-            raise TopologyError(f"end_to_end={self.end_to_end}, dividing={self.dividing}: both must be above 0 seconds")
+            raise ConfigurationError(
+                f"end_to_end={self.end_to_end}, dividing={self.dividing}: both must be above 0 seconds"
+            )
 
     @classmethod
     def published(cls, limits: Limits = Limits(), window: float = 1.0) -> Self:
