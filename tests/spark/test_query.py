@@ -55,6 +55,23 @@ def test_a_live_query_tells_how_it_is_doing(spark: SparkSession, tmp_path: Path)
     assert "stopped" in repr(query)
 
 
+def test_an_awaited_epoch_is_in_the_progress(spark: SparkSession, tmp_path: Path) -> None:
+    """The time between the commit and the progress is stretched, so that a wait for the commit alone would show."""
+    topology, _ = live(spark)
+    slow = lambda step: time.sleep(0.3) if step == "commit" else None  # noqa: E731
+    query = topology.start(str(tmp_path / "checkpoint"), trigger="100 milliseconds", probe=slow)
+    try:
+        assert query.await_epoch(0)
+        assert query.progress[0].epoch == 0
+    finally:
+        query.stop()
+    resumed = live(spark)[0].start(str(tmp_path / "checkpoint"), trigger="1 hour")
+    try:
+        assert resumed.await_epoch(0, timeout=0.0)  # committed before the query started
+    finally:
+        resumed.stop()
+
+
 def test_explain_before_and_after_the_start(spark: SparkSession, tmp_path: Path) -> None:
     topology, _ = live(spark)
     text = topology.explain()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -147,21 +147,20 @@ def state(day: Day, time: float) -> Floats:
 
 def engine(day: Day) -> Samza:
     """Return an engine that runs the operator on the paper's four machines."""
-    arguments = (
-        Job((Operator(NAME, SHARDS, 1 / day.speed),)),
-        Cluster(NODES, CORES),
-        market(day.seed, day.bursts),
-        Plan({NAME: OperatorPlan.even(SHARDS, day.slots, NODES)}, NODES),
-        day.seed,
+    # A barrier of Flink waits behind the rows in the network buffers.
+    query = partial(Flink, in_flight=BUFFERS // ORDER_BYTES) if day.flink else Samza
+    made = query(
+        job=Job((Operator(NAME, SHARDS, 1 / day.speed),)),
+        cluster=Cluster(NODES, CORES),
+        workload=market(day.seed, day.bursts),
+        plan=Plan({NAME: OperatorPlan.even(SHARDS, day.slots, NODES)}, NODES),
+        seed=day.seed,
         # With fixed slots nothing is decided, so it is enough to observe them every second.
-        Timing(0.1, 1.0 if day.kind == STATIC else 0.1),
-        Costs(queue=UNBOUNDED, pair_sync=FLINK if day.flink else SAMZA),
-        policy(day.kind, day.margin).pause,
-    )
-    made = (
-        Flink(*arguments, room=SHARDS, time=day.part.begin, in_flight=BUFFERS // ORDER_BYTES)
-        if day.flink
-        else Samza(*arguments, room=SHARDS, time=day.part.begin)
+        timing=Timing(0.1, 1.0 if day.kind == STATIC else 0.1),
+        costs=Costs(queue=UNBOUNDED, pair_sync=FLINK if day.flink else SAMZA),
+        pause=policy(day.kind, day.margin).pause,
+        room=SHARDS,
+        time=day.part.begin,
     )
     made.state_of(NAME, state(day, day.part.begin))
     return made

@@ -181,14 +181,14 @@ def run_wave(wave: Wave) -> WaveResult:
     slots = wave.slots or math.ceil(BASE / ((1 - MARGIN) * speed))
     decides = policy(wave.kind, MARGIN, alert=wave.alert)
     engine = Flink(
-        job,
-        Cluster(NODES, CORES),
-        wave.load(),
-        Plan({NAME: OperatorPlan.even(SHARDS, slots, NODES)}, NODES),
-        wave.seed,
-        Timing(min(0.1, wave.interval), wave.interval),
-        Costs(queue=UNBOUNDED, pair_sync=FLINK + wave.delay),
-        decides.pause,
+        job=job,
+        cluster=Cluster(NODES, CORES),
+        workload=wave.load(),
+        plan=Plan({NAME: OperatorPlan.even(SHARDS, slots, NODES)}, NODES),
+        seed=wave.seed,
+        timing=Timing(min(0.1, wave.interval), wave.interval),
+        costs=Costs(queue=UNBOUNDED, pair_sync=FLINK + wave.delay),
+        pause=decides.pause,
         room=SHARDS,
         in_flight=IN_FLIGHT,
     )

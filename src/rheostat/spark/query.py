@@ -234,9 +234,9 @@ class Query:
         return True
 
     def await_epoch(self, epoch: int, timeout: float = 60.0) -> bool:
-        """Wait until an epoch is committed. True if it was; False if the timeout or the end of the query came first.
+        """Wait until an epoch is committed and in ``progress``. True if it was; False if the timeout came first.
 
-        If the query failed before that epoch, its error is raised.
+        If the query ends before that epoch, this returns False; if it fails, its error is raised.
 
         Args:
             epoch: number of the epoch, counted from 0 since the checkpoint was created.
@@ -246,13 +246,18 @@ class Query:
         True
         """
         deadline = time.monotonic() + timeout
-        while self._checkpoint.manifest.epoch < epoch:
+        while self._reported < epoch:
             if self._ended.wait(0.02) and self._checkpoint.manifest.epoch < epoch:
                 self.await_termination()
                 return False
-            if time.monotonic() > deadline:
-                return False
+            if self._ended.is_set() or time.monotonic() > deadline:
+                return self._checkpoint.manifest.epoch >= epoch
         return True
+
+    @property
+    def _reported(self) -> int:
+        """The newest epoch that ``progress`` has, or that was committed before the query started."""
+        return self._history[-1].epoch if self._history else self._runner.resumed
 
     def _watch(self) -> None:
         """Release the checkpoint as soon as Spark's query ends, with or without an error."""

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.elasticutor.allocation import Allocation, allocate, cores_within, share
-from rheostat.elastic.model.queueing import jackson_sojourn, mmk_sojourn, queue_length
+from rheostat.elastic.elasticutor.allocation import Allocation, allocate, share
+from rheostat.elastic.model.queueing import mmk_sojourn, queue_length
+from tests.elastic.model.laws import jackson_sojourn
 
 Case = tuple[list[float], list[float]]
 
@@ -143,16 +144,16 @@ def test_an_executor_that_has_completed_nothing_counts_as_fast_as_the_others() -
     assert allocate([300.0, 300.0], [0.0, math.nan], cores=20, bound=1.0).cores.tolist() == [1, 1]
 
 
-def test_cores_that_meet_a_bound() -> None:
+def test_as_many_cores_as_the_bound_takes_and_no_more() -> None:
     case = ([150.0, 90.0, 0.0], [100.0, 100.0, 100.0])
     for bound in (0.2, 0.083, 0.0305, 0.02, 0.0161):
-        cores = cores_within(*case, bound, external=150.0)
-        assert cores is not None
+        found = allocate(*case, 1_000, bound, external=150.0)
+        cores = int(found.cores.sum())
+        assert found.met
         assert allocate(*case, cores, bound, external=150.0).met
         assert not allocate(*case, cores - 1, bound, external=150.0).met
     # 2.4 rows are in service at any time, so no row takes less than 0.016 s.
-    assert cores_within(*case, 0.0159, external=150.0) is None
-    assert cores_within([], [], 1.0) == 0
+    assert not allocate(*case, 1_000, 0.0159, external=150.0).met
 
 
 def test_a_bound_out_of_reach_takes_no_cores_that_do_not_help() -> None:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from rheostat.elastic.loop.hysteresis import WORTHWHILE
 from rheostat.elastic.model.plan import Action
-from rheostat.elastic.model.queueing import mm1_sojourn
 from rheostat.elastic.streamswitch.diagnose import diagnose
 from rheostat.elastic.streamswitch.diagnosis import Diagnosis, Health, Limits
 from rheostat.elastic.streamswitch.examine import Examination, advance, readings
@@ -22,6 +21,7 @@ from rheostat.elastic.streamswitch.health import health, projected_latency, slot
 from rheostat.elastic.streamswitch.readings import Metrics, Readings
 from rheostat.elastic.streamswitch.unit_strategies import best_merge, best_move, best_prefix, lowest
 from rheostat.errors import ConfigurationError
+from tests.elastic.model.laws import mm1_sojourn
 
 
 def reading(
@@ -49,7 +49,7 @@ def carried_out(now: Readings, found: Diagnosis, rates: Sequence[float]) -> Read
 def test_the_model_is_the_papers() -> None:
     assert float(projected_latency(1799.0, 2000.0, 0.1)) == pytest.approx(1.0)
     loads = np.array([0.0, 100.0, 799.0, 800.0, 5000.0])
-    assert projected_latency(loads, 1000.0, 0.2) == pytest.approx(mm1_sojourn(loads, 800.0))
+    assert projected_latency(loads, 1000.0, 0.2) == pytest.approx([mm1_sojourn(load, 800.0) for load in loads])
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
-from rheostat.elastic.model.queueing import jackson_sojourn, md1_sojourn, mm1_sojourn, mmk_sojourn
+from rheostat.elastic.model.queueing import mmk_sojourn
 from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.continuous.records import FOREVER
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.workloads.arrivals import Constant
+from tests.elastic.model.laws import jackson_sojourn, md1_sojourn, mm1_sojourn
 from tests.simulate.scripted import UNBOUNDED, Scripted, engine, move, slots_of
 
 WITHIN = 0.02

@@ -118,23 +118,6 @@ def allocate(
     )
 
 
-def cores_within(
-    arrivals: npt.ArrayLike, services: npt.ArrayLike, bound: float, external: float | None = None
-) -> int | None:
-    """Return the number of cores that keeps E[T] within the bound; None if no number does.
-
-    >>> cores_within([150.0, 90.0], [100.0, 100.0], bound=0.03, external=150.0)
-    5
-    >>> cores_within([150.0], [100.0], bound=0.009, external=150.0) is None
-    True
-    """
-    offered, _ = _offered(arrivals, services)
-    visits = _visits(arrivals, external)
-    least = np.floor(offered).astype(np.int64) + 1
-    more, reached = _grow(offered, least, int(_MAX_LOAD), bound * visits)
-    return int((least + more).sum()) if reached else None
-
-
 def share(wanted: npt.ArrayLike, cores: int) -> Ints:
     """Share too few cores so that the largest ``wanted / cores`` is as small as possible.
 

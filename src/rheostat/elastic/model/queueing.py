@@ -9,8 +9,6 @@ up has an infinite wait; this is never an error. SciPy has no Erlang formulas, s
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
@@ -123,92 +121,6 @@ def mmk_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike, servers: npt.Ar
     return mmk_wait(arrivals, service, servers) + _inverse(service)
 
 
-def mm1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Floats:
-    """Return the mean time in an M/M/1 system: ``1 / (mu - lambda)``.
-
-    >>> mm1_sojourn([5.0, 10.0], 10.0).tolist()
-    [0.2, inf]
-    """
-    return mg1_wait(arrivals, service, 1.0) + _inverse(service)
-
-
-def mg1_wait(arrivals: npt.ArrayLike, service: npt.ArrayLike, variability: npt.ArrayLike) -> Floats:
-    """Return the mean time until service begins in an M/G/1 system (Pollaczek-Khinchine formula).
-
-    Args:
-        arrivals: rows per second that arrive.
-        service: rows per second that the server processes.
-        variability: variance of the service time over its squared mean; 0 if all rows cost the same, 1 for M/M/1.
-
-    >>> mg1_wait(5.0, 10.0, [0.0, 1.0, 4.0]).tolist()
-    [0.05, 0.1, 0.25]
-    """
-    a, spread = offered_load(arrivals, service), np.asarray(variability, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        wait = a / (1 - a) * (1 + spread) / 2 / np.asarray(service, dtype=np.float64)
-    return np.where(a >= 1, np.inf, np.where(a <= 0, 0.0, wait))
-
-
-def mg1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike, variability: npt.ArrayLike) -> Floats:
-    """Return the mean time in an M/G/1 system, waiting and service.
-
-    >>> float(mg1_sojourn(5.0, 10.0, 0.0).round(3))
-    0.15
-    """
-    return mg1_wait(arrivals, service, variability) + _inverse(service)
-
-
-def md1_sojourn(arrivals: npt.ArrayLike, service: npt.ArrayLike) -> Floats:
-    """Return the mean time in an M/D/1 system, in which every row costs the same.
-
-    >>> float(md1_sojourn(5.0, 10.0).round(3))
-    0.15
-    """
-    return mg1_sojourn(arrivals, service, 0.0)
-
-
-def jackson_arrivals(external: npt.ArrayLike, routing: npt.ArrayLike) -> Floats:
-    """Return the arrival rate of every operator: rows from outside and from the other operators.
-
-    Solves the traffic equations ``lambda_j = gamma_j + sum_i lambda_i P_ij``. Operators may emit more rows than they
-    receive. If a loop multiplies its own rows, the equations have no solution and the rates are infinite.
-
-    Args:
-        external: rows per second that reach each operator from outside.
-        routing: ``routing[i][j]`` is the number of rows that operator i sends to operator j for each row it receives.
-
-    >>> jackson_arrivals([100.0, 0.0, 0.0], [[0, 1, 0.5], [0, 0.2, 2], [0, 0, 0]]).round(6).tolist()
-    [100.0, 125.0, 300.0]
-    """
-    outside, sends = np.asarray(external, dtype=np.float64), np.asarray(routing, dtype=np.float64)
-    try:
-        rates = np.linalg.solve(np.eye(len(outside)) - sends.T, outside)
-    except np.linalg.LinAlgError:
-        return np.full(len(outside), np.inf)
-    # For a loop with a gain above 1 the solution has negative rates.
-    tolerance = 1e-9 * np.abs(rates).max(initial=0.0)
-    return np.full(len(outside), np.inf) if (rates < -tolerance).any() else np.maximum(rates, 0.0)
-
-
-def jackson_sojourn(external: float, arrivals: npt.ArrayLike, sojourns: npt.ArrayLike) -> float:
-    """Return E[T]: the mean time until a row and all rows derived from it are processed (Elasticutor equation 1).
-
-    Args:
-        external: rows per second that enter the topology.
-        arrivals: rows per second that reach each executor.
-        sojourns: mean seconds in each executor.
-
-    >>> jackson_sojourn(100.0, [100.0, 50.0], [0.02, 0.1])
-    0.07
-    """
-    rates, times = np.asarray(arrivals, dtype=np.float64), np.asarray(sojourns, dtype=np.float64)
-    if not external > 0:
-        return 0.0
-    # An executor without arrivals does not count, even if its time is infinite.
-    visited = rates > 0
-    return float((rates[visited] * times[visited]).sum() / external)
-
-
 def epoch_seconds(overhead: npt.ArrayLike, rho: npt.ArrayLike) -> Floats:
     """Return the length of epochs that follow each other without a pause: the micro-batch law ``D = o / (1 - rho)``.
 
@@ -243,28 +155,6 @@ def largest_rho(overhead: float, bound: float) -> float | None:
         return None
     rho = 1 - _EPOCHS_OF_LATENCY * overhead / bound
     return round(rho, 12) if rho >= 0 else None
-
-
-def slots_within(work: float, overhead: float, bound: float, imbalance: float = 1.0) -> int | None:
-    """Return the fewest slots that keep mean latency within the bound; None if no number of slots does.
-
-    Args:
-        work: busy seconds of all slots together per second of stream, summed over the stages of the job.
-        overhead: seconds that an epoch costs without any row.
-        bound: the largest mean latency allowed, in seconds.
-        imbalance: largest over mean load of the slots.
-
-    >>> slots_within(work=3.0, overhead=0.2, bound=0.6), slots_within(3.0, 0.2, 0.6, imbalance=1.2)
-    (6, 8)
-    """
-    rho = largest_rho(overhead, bound)
-    if rho is None or not math.isfinite(work * imbalance):
-        return None
-    busy = max(work, 0.0) * max(imbalance, 1.0)
-    if busy == 0:
-        return 1
-    # With rho = 0 the overhead alone uses up the bound, and no time is left for rows.
-    return max(1, math.ceil(busy / rho - ROUNDING)) if rho > 0 and math.isfinite(busy / rho) else None
 
 
 def _erlang_b(k: Floats, a: Floats) -> Floats:

@@ -31,6 +31,7 @@ class EpochRunner:
         query: the query that the epochs belong to.
 
     Attributes:
+        resumed: the newest epoch that was committed when the query started; -1 in a new checkpoint.
         failure: the error that ended the last failed epoch, as the user should see it; None if none failed.
     """
 
@@ -38,6 +39,7 @@ class EpochRunner:
         self._query = query
         self._configured = False
         self._stopping = False
+        self.resumed = query.checkpoint.manifest.epoch
         self.failure: BaseException | None = None
 
     def expect_stop(self) -> None:
