@@ -12,7 +12,7 @@ import rheostat as rh
 from tests.spark.processors import RUNNING_SCHEMA, RUNNING_STATE, running
 from tests.spark.streams import read_stream
 
-# Twenty short lives: interpreting plans and stopping at the first compiler beats what would pay in a long one.
+# A dozen short lives: interpreting plans and stopping at the first compiler beats what would pay in a long one.
 QUICK_START = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
