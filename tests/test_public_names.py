@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 import rheostat as rh
-from rheostat.topology import stream
+from rheostat.topology import aside_stream, stream
 
 
 def has_example(thing: object) -> bool:
@@ -48,7 +48,7 @@ CLASSES = [
     rh.Topology,
     rh.Window,
     rh.sinks.MemorySink,
-    stream.AsideStream,
+    aside_stream.AsideStream,
     stream.Computed,
 ]
 INTERNAL = {

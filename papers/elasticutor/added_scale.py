@@ -13,7 +13,8 @@ from rheostat.elastic.elasticutor.placement import Executors, schedule
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
 from rheostat.elastic.policies import StreamSwitch
-from rheostat.simulate.continuous.engine import Continuous, Interval
+from rheostat.simulate.continuous.engine import Continuous
+from rheostat.simulate.interval import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.simulation import Simulation
 from rheostat.workloads.market import TradingDay

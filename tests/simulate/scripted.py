@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from rheostat.elastic.model.plan import OperatorPlan, Plan
-from rheostat.simulate.continuous.engine import Continuous, Interval
+from rheostat.simulate.continuous.engine import Continuous
+from rheostat.simulate.interval import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.workloads.arrivals import Arrivals
 

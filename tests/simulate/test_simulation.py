@@ -11,8 +11,9 @@ from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.model.policy import Pause, Waits
 from rheostat.elastic.policies import Drs, Static, StreamSwitch
-from rheostat.simulate.continuous.engine import Continuous, Interval
+from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.epochs import Epochs
+from rheostat.simulate.interval import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.simulation import LatencyBound, Simulation
 from rheostat.workloads.arrivals import Constant

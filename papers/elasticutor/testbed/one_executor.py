@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from papers.elasticutor.testbed.clusters import CORES, SHARDS, MicroRun
 from rheostat.elastic.policies import Elasticutor
-from rheostat.simulate.trace import quantile
+from rheostat.simulate.latency_bins import quantile
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from papers.streamswitch.testbed.trading_day import (
 )
 from rheostat.arrays import Floats
 from rheostat.elastic.model.plan import Action, OperatorPlan
-from rheostat.simulate.continuous.engine import Interval
-from rheostat.simulate.trace import quantile
+from rheostat.simulate.interval import Interval
+from rheostat.simulate.latency_bins import quantile
 
 PERIOD = 5.0
 """Seconds over which slots and latencies are averaged."""

@@ -14,8 +14,9 @@ import numpy as np
 
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
-from rheostat.simulate.continuous.engine import Continuous, Interval
+from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.continuous.shard_moves import Waiting
+from rheostat.simulate.interval import Interval
 
 
 @dataclass

@@ -18,7 +18,7 @@ from papers.streamswitch.testbed.engines import Flink, Samza
 from papers.streamswitch.testbed.named_policies import BUFFERS, FLINK, SAMZA, STATIC, UNBOUNDED, SwitchOutcome, policy
 from rheostat.arrays import Floats
 from rheostat.elastic.model.plan import OperatorPlan, Plan
-from rheostat.simulate.continuous.engine import Interval
+from rheostat.simulate.interval import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.simulation import Simulation
 from rheostat.simulate.success import Success

@@ -19,7 +19,7 @@ from rheostat.arrays import Floats
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
 from rheostat.elastic.policies import StreamSwitch
-from rheostat.simulate.continuous.engine import Interval
+from rheostat.simulate.interval import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.simulation import LatencyBound, Simulation
 from rheostat.workloads.wordcount import AMPLITUDE, COUNT_SLOTS, PERIOD, SENTENCES, SPLIT_SLOTS, WordCount

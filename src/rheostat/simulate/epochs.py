@@ -16,10 +16,9 @@ from rheostat.arrays import Floats
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import Plan
 from rheostat.errors import ConfigurationError
-from rheostat.simulate.continuous.engine import Interval
-from rheostat.simulate.continuous.kernel import bin_of
-from rheostat.simulate.continuous.records import BINS
+from rheostat.simulate.interval import Interval
 from rheostat.simulate.job import Cluster, Job, Operator, check_inputs
+from rheostat.simulate.latency_bins import BINS, bin_of
 from rheostat.workloads.arrivals import Workload
 
 EPOCH_SECONDS = 0.25

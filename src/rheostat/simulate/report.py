@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from rheostat import plots
-from rheostat.simulate.continuous.engine import Interval
+from rheostat.simulate.interval import Interval
 from rheostat.simulate.scenario.scenario import Scenario
 from rheostat.simulate.trace import Trace
 

@@ -15,11 +15,11 @@ from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan
 from rheostat.elastic.model.policy import Policy
 from rheostat.errors import ConfigurationError
-from rheostat.simulate.continuous.engine import Interval
-from rheostat.simulate.continuous.records import BINS
+from rheostat.simulate.interval import Interval
 from rheostat.simulate.job import ROUNDING, Cluster, Job
+from rheostat.simulate.latency_bins import BINS, quantile
 from rheostat.simulate.success import Success
-from rheostat.simulate.trace import Trace, TracedDecision, quantile
+from rheostat.simulate.trace import Trace, TracedDecision
 
 
 class SimulationEngine(Protocol):

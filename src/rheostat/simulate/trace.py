@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from rheostat.arrays import Floats
-from rheostat.simulate.continuous.records import BINS, BINS_PER_DOUBLING, FINEST_BIN
 from rheostat.simulate.job import ROUNDING
-
-
-def _bin_edges() -> Floats:
-    """Return the lowest latency of every bin, in seconds; see ``BINS``."""
-    doublings, parts = np.divmod(np.arange(BINS - 1), BINS_PER_DOUBLING)
-    edges: Floats = np.r_[0.0, FINEST_BIN * 2.0**doublings * (1 + parts / BINS_PER_DOUBLING)]
-    return edges
-
-
-_EDGES = _bin_edges()
+from rheostat.simulate.latency_bins import BINS, quantile
 
 
 @dataclass(frozen=True)
@@ -140,23 +130,3 @@ class Trace:
         if np.isfinite(self.end_to_end):
             figures["end_to_end_success"] = self.end_to_end
         return figures
-
-
-def quantile(bins: Sequence[int] | npt.NDArray[np.int64], share: float) -> float:
-    """Return a quantile of latency, in seconds, from counts by latency bin; exact to about 6 %, NaN without rows.
-
-    Args:
-        bins: rows by latency bin.
-        share: the quantile, from 0 to 1.
-
-    >>> counts = np.zeros(BINS, dtype=np.int64)
-    >>> counts[81] = 100
-    >>> round(quantile(counts, 0.99), 3)
-    0.011
-    """
-    counts = np.asarray(bins, dtype=np.float64)
-    if not counts.sum() > 0:
-        return float("nan")
-    place = int(np.searchsorted(np.cumsum(counts), share * counts.sum()))
-    place = min(place, BINS - 2)
-    return float((_EDGES[place] + _EDGES[place + 1]) / 2)

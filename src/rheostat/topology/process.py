@@ -12,6 +12,7 @@ import pyarrow as pa
 from rheostat.choices import Clock, Over, check_choice
 from rheostat.durations import Duration, micros
 from rheostat.errors import TopologyError
+from rheostat.topology.event_time import EventTime
 from rheostat.topology.keyed_state import KeyedState
 from rheostat.topology.nodes import Process
 from rheostat.topology.processors import KeyProcessor
@@ -174,7 +175,20 @@ def process_node(request: ProcessRequest, inputs: list[ProcessInput], schema: Sc
     )
 
 
-def event_time_column(request: ProcessRequest, schema: Schema, input_columns: Iterable[str]) -> str | None:
+def output_time(request: ProcessRequest, schema: Schema, times: list[EventTime]) -> EventTime | None:
+    """The event time of a process operator's output; None if it has none."""
+    column = _event_time_column(request, schema, [c for time in times for c in time.columns])
+    if column is None:
+        return None
+    type_ = schema[column]
+    if request.event_time is None:  # keep the input's definition: for window results, the window's last instant
+        for time in times:
+            if (time.columns, time.type) == ((column,), type_):
+                return time
+    return EventTime.of_column(column, type_)
+
+
+def _event_time_column(request: ProcessRequest, schema: Schema, input_columns: Iterable[str]) -> str | None:
     """The output column with the event time of its rows; None if the output has none.
 
     Args:

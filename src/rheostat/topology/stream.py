@@ -10,6 +10,7 @@ from rheostat.choices import Emit, Over
 from rheostat.durations import Duration
 from rheostat.errors import OperatorError, RheostatError, TopologyError
 from rheostat.topology.aggregates import Aggregate
+from rheostat.topology.aside_stream import AsideStream
 from rheostat.topology.event_time import EventTime
 from rheostat.topology.keyed_state import KeyedState
 from rheostat.topology.maps import BatchMap, FrameMap, arrow_map
@@ -20,7 +21,7 @@ from rheostat.topology.process import (
     ProcessInput,
     ProcessRequest,
     TimerLogic,
-    event_time_column,
+    output_time,
     process_node,
 )
 from rheostat.topology.processors import KeyProcessor
@@ -368,7 +369,7 @@ class Stream:
         state = dict(self._template(request.name, "state", state_ddl).dtypes) if state_ddl else {}
         inputs = [ProcessInput(s.name, s.schema, s.time.sql if s.time else None) for s in streams]
         node = process_node(request, inputs, dict(output.dtypes), state)
-        time = _output_time(request, dict(output.dtypes), [s.time for s in streams if s.time])
+        time = output_time(request, dict(output.dtypes), [s.time for s in streams if s.time])
         self.graph.add(node)
         return Stream(self.graph, request.name, output, time)
 
@@ -413,44 +414,8 @@ class Computed:
         return _results(self.stream, self.node, consolidate)
 
 
-@dataclass(frozen=True)
-class AsideStream:
-    """The rows that a source kept aside, with a column ``reason`` (``late`` or ``null``); see ``Stream.aside``.
-
-    Attributes:
-        graph: the topology it belongs to.
-        source: the name of the source.
-    """
-
-    graph: Graph
-    source: str
-
-    def sink(self, sink: Sink) -> AsideStream:
-        """Send the rows that were kept aside to a sink.
-
-        >>> source = rh.Topology("lending").source(loans, event_time="ts", late="aside")
-        >>> late = source.aside.sink(rh.sinks.memory())
-        """
-        check_sink(f"{self.source} aside", sink)
-        self.graph.sinks.append(SinkNode(self.source, sink, aside=True))
-        return self
-
-
 def _results(stream: Stream, compute: Compute, consolidate: Consolidate) -> Stream:
     """The stream of a consolidate operator's results."""
     template = stream.frame.sparkSession.createDataFrame([], ddl(compute.result_columns))
     time = EventTime.of_window_end(WINDOW_END, compute.time_type)
     return Stream(stream.graph, consolidate.name, template, time, updating=consolidate.emit == "update")
-
-
-def _output_time(request: ProcessRequest, schema: Schema, times: list[EventTime]) -> EventTime | None:
-    """The event time of a process operator's output; None if it has none."""
-    column = event_time_column(request, schema, [c for time in times for c in time.columns])
-    if column is None:
-        return None
-    type_ = schema[column]
-    if request.event_time is None:  # keep the input's definition: for window results, the window's last instant
-        for time in times:
-            if (time.columns, time.type) == ((column,), type_):
-                return time
-    return EventTime.of_column(column, type_)

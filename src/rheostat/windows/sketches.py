@@ -9,6 +9,7 @@ the driver, at the operator that declares the aggregate, and queries without ske
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,10 +49,6 @@ class Sketch(Partial):
     def columns(self) -> tuple[Column, ...]:
         return (self._column,)
 
-    @property
-    def sql(self) -> tuple[str, ...]:
-        raise NotImplementedError
-
     def merge(self) -> list[pl.Expr]:
         def merge_group(series: Sequence[pl.Series]) -> bytes | None:
             blobs = series[0].drop_nulls().to_list()
@@ -63,9 +60,9 @@ class Sketch(Partial):
         merged = pl.map_groups([name], merge_group, return_dtype=pl.Binary, returns_scalar=True)
         return [merged.alias(name)]
 
+    @abstractmethod
     def union(self, blobs: list[bytes]) -> bytes:
         """One sketch that has seen the values of all given sketches."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ import pytest
 from rheostat.elastic.model.plan import OperatorPlan, Plan, Subspaces
 from rheostat.elastic.model.policy import Pause
 from rheostat.elastic.policies import Elasticutor
-from rheostat.simulate.continuous.engine import Continuous, Interval
+from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.continuous.shard_moves import changes_executors
+from rheostat.simulate.interval import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.simulation import Simulation
 from rheostat.simulate.trace import Trace

@@ -6,14 +6,12 @@ and M/D/1. It leaves out memory, failures, and rows that overtake each other on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.arrays import Floats
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
@@ -22,7 +20,6 @@ from rheostat.simulate.continuous import shard_moves
 from rheostat.simulate.continuous.job_records import fan_out, operators_of
 from rheostat.simulate.continuous.kernel import advance
 from rheostat.simulate.continuous.records import (
-    BINS,
     DRAINING,
     NOBODY,
     NODE,
@@ -34,44 +31,15 @@ from rheostat.simulate.continuous.records import (
     UNFINISHED,
     World,
 )
+from rheostat.simulate.interval import Interval
 from rheostat.simulate.job import ROUNDING, Cluster, Costs, Job, Timing, check_inputs
+from rheostat.simulate.latency_bins import BINS
 from rheostat.workloads.arrivals import Workload
 
 _LEAST_ROWS = 1 << 14  # of the pool
 
 _CATCH_UP = 5.0
 """Seconds in which a source wants to send the rows that wait in front of the job; part of the observed ``wanted``."""
-
-
-@dataclass(frozen=True, eq=False)
-class Interval:
-    """What happened in one interval. Policies see only the observation.
-
-    Attributes:
-        observation: the part that policies see.
-        offered: rows of the workload that were due.
-        admitted: rows that entered the job.
-        done: rows completed, by operator and shard.
-        waited: sum of the latencies of the completed rows in seconds, by operator and shard.
-        bins: completed rows by operator and latency bin.
-        end_rows: rows that reached the end of the job.
-        end_waited: sum of their latencies from entering the job, in seconds.
-        remote: bytes sent between executors and their slots on other nodes.
-        migrated: bytes of state moved to another node.
-        switching: seconds that slots were stopped for changes, summed over slots.
-    """
-
-    observation: Observation
-    offered: int
-    admitted: int
-    done: Mapping[str, npt.NDArray[np.int64]]
-    waited: Mapping[str, Floats]
-    bins: npt.NDArray[np.int64]
-    end_rows: int
-    end_waited: float
-    remote: float
-    migrated: float
-    switching: float
 
 
 @dataclass

@@ -19,15 +19,6 @@ FOREVER = 1e300
 RUNNING, DRAINING, MOVING = 0, 1, 2
 """Phases of an operator that stops as a whole: it works, it empties its queues, it waits for state that moves."""
 
-BINS = 224
-"""Number of latency bins: one below ``FINEST_BIN``, then 8 for each doubling, up to about three quarters of an hour."""
-
-BINS_PER_DOUBLING = 8
-"""Latency bins of equal width between a latency and twice that latency."""
-
-FINEST_BIN = 1e-5
-"""Width of the first latency bin in seconds."""
-
 SLOT = np.dtype(
     [
         ("speed", "f8"),  # seconds of its core per second of cost: 2 for a slot of half the usual speed
