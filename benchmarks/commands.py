@@ -125,6 +125,36 @@ def skew(
         raise RheostatError(_DIFFERENT)
 
 
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    epilog="Example: rheostat bench against HEAD~20 rescale --pairs 4 --keys 100000 --json",
+)
+def against(
+    context: typer.Context,
+    commit: Annotated[str, typer.Argument(help="The older commit, as git names it.")],
+    name: Annotated[str, typer.Argument(help="The benchmark; its own options may follow.")],
+    pairs: Annotated[int, typer.Option(help="How often each version runs.", min=1)] = 3,
+    as_json: Json = False,
+) -> None:
+    """One benchmark at this checkout and at an older commit, by turns: every figure of both, new over old."""
+    from benchmarks import bench_against  # noqa: PLC0415
+
+    known = sorted(c.callback.__name__ for c in app.registered_commands if c.callback and c.callback is not against)
+    if name not in known:
+        raise typer.BadParameter(f"choose one of {', '.join(known)}", param_hint="NAME")
+    found = _with_status(lambda say: bench_against.run(commit, [name, *context.args], pairs, say))
+    if as_json:
+        print(json.dumps(found))
+        return
+    table = Table(title=f"bench {name}: this checkout against {commit}, medians of {pairs}")
+    for heading in ("figure", "old", "new", "new / old", "pairs"):
+        table.add_column(heading, justify="left" if heading == "figure" else "right")
+    for figure, values in found["figures"].items():
+        spread = f"{values['pair_ratios'][0]:.2f} to {values['pair_ratios'][-1]:.2f}"
+        table.add_row(figure, f"{values['old']:,.4g}", f"{values['new']:,.4g}", f"{values['ratio']:.2f}", spread)
+    Console().print(table)
+
+
 def _compare(comparison: WindowBench, as_json: bool) -> None:
     figures = _with_status(comparison.run)
     _show(figures, ", ".join(figures["windows"]), as_json)
