@@ -55,7 +55,9 @@ def run(
 
 
 def compare(old: Sequence[Mapping[str, float]], new: Sequence[Mapping[str, float]]) -> dict[str, dict[str, Any]]:
-    """The medians of every figure that both sides have, new over old, and that ratio pair by pair.
+    """The medians of every figure that both sides have, new over old, and that ratio of every pair, sorted.
+
+    Where an old value is 0 there is no ratio.
 
     Args:
         old: the figures of every run of the older commit.
@@ -70,15 +72,17 @@ def compare(old: Sequence[Mapping[str, float]], new: Sequence[Mapping[str, float
             "old": statistics.median(run[name] for run in old),
             "new": statistics.median(run[name] for run in new),
             "ratio": _ratio(statistics.median(run[name] for run in new), statistics.median(run[name] for run in old)),
-            "pair_ratios": sorted(_ratio(b[name], a[name]) for a, b in zip(old, new, strict=True)),
+            "pair_ratios": sorted(
+                ratio for a, b in zip(old, new, strict=True) if (ratio := _ratio(b[name], a[name])) is not None
+            ),
         }
         for name in both
     }
 
 
-def _ratio(new: float, old: float) -> float:
-    """New over old; NaN if the old value is 0."""
-    return round(new / old, 3) if old else float("nan")
+def _ratio(new: float, old: float) -> float | None:
+    """New over old; None if the old value is 0."""
+    return round(new / old, 3) if old else None
 
 
 def _numbers(figures: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:

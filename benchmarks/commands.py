@@ -150,8 +150,10 @@ def against(
     for heading in ("figure", "old", "new", "new / old", "pairs"):
         table.add_column(heading, justify="left" if heading == "figure" else "right")
     for figure, values in found["figures"].items():
-        spread = f"{values['pair_ratios'][0]:.2f} to {values['pair_ratios'][-1]:.2f}"
-        table.add_row(figure, f"{values['old']:,.4g}", f"{values['new']:,.4g}", f"{values['ratio']:.2f}", spread)
+        each, ratio = values["pair_ratios"], values["ratio"]
+        spread = f"{each[0]:.2f} to {each[-1]:.2f}" if each else "-"
+        shown = "-" if ratio is None else f"{ratio:.2f}"
+        table.add_row(figure, f"{values['old']:,.4g}", f"{values['new']:,.4g}", shown, spread)
     Console().print(table)
 
 

@@ -17,7 +17,7 @@ MAKEFILE = """env:
 """
 BENCH = """#!/bin/sh
 echo "{version} $*" >> {log}
-echo '{{"seconds": {seconds}, "half": {{"epochs": 3}}, "results_equal": true, "labels": ["a"]}}'
+echo '{{"seconds": {seconds}, "half": {{"epochs": 3, "copied": 0}}, "results_equal": true, "labels": ["a"]}}'
 """
 
 
@@ -55,6 +55,7 @@ def test_runs_alternate_and_medians_are_compared(repository: Path) -> None:
     assert found["figures"] == {
         "seconds": {"old": 2.0, "new": 1.0, "ratio": 0.5, "pair_ratios": [0.5, 0.5]},
         "half.epochs": {"old": 3.0, "new": 3.0, "ratio": 1.0, "pair_ratios": [1.0, 1.0]},
+        "half.copied": {"old": 0.0, "new": 0.0, "ratio": None, "pair_ratios": []},
     }
     assert len(steps) == 5
     assert git(repository, "worktree", "list").count("\n") == 1, "the older commit's worktree is gone"
