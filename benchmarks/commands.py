@@ -24,6 +24,9 @@ app = typer.Typer(help="Compare Rheostat with plain Spark on the same work, in o
 
 Result = TypeVar("Result")
 
+_WHOLE = 1_000
+"""From here on, a figure is printed without decimals."""
+
 _DIFFERENT = "the sides gave different results: the speeds mean nothing until they agree"
 
 
@@ -148,12 +151,13 @@ def against(
         return
     table = Table(title=f"bench {name}: this checkout against {commit}, medians of {pairs}")
     for heading in ("figure", "old", "new", "new / old", "pairs"):
-        table.add_column(heading, justify="left" if heading == "figure" else "right")
+        table.add_column(heading, justify="left" if heading == "figure" else "right", overflow="fold")
     for figure, values in found["figures"].items():
         each, ratio = values["pair_ratios"], values["ratio"]
         spread = f"{each[0]:.2f} to {each[-1]:.2f}" if each else "-"
         shown = "-" if ratio is None else f"{ratio:.2f}"
-        table.add_row(figure, f"{values['old']:,.4g}", f"{values['new']:,.4g}", shown, spread)
+        old, new = (f"{v:,.0f}" if abs(v) >= _WHOLE else f"{v:.4g}" for v in (values["old"], values["new"]))
+        table.add_row(figure, old, new, shown, spread)
     Console().print(table)
 
 
