@@ -21,7 +21,7 @@ from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.simulate.interval import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.simulation import Simulation
-from rheostat.simulate.success import Success
+from rheostat.elastic.model.success import Success
 from rheostat.simulate.trace import Trace
 from rheostat.workloads.exchange import DAY, Exchange
 from rheostat.workloads.market import TradingDay

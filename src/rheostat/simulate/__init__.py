@@ -7,7 +7,6 @@
 ``continuous``    the continuous engine: simulates the engines of the papers, row by row
 ``interval``      what an engine reports of one interval
 ``latency_bins``  counts of rows by latency, and their quantiles
-``success``       measures how often a latency bound was met
 ``trace``         the result of a run: values of every interval, and all decisions
 ``scenario``      builds a simulation from a TOML file
 ``report``        what ``rheostat simulate`` prints and draws

@@ -14,11 +14,11 @@ from rheostat.elastic.loop.loop import Control, carry_out, turn
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan
 from rheostat.elastic.model.policy import Policy
+from rheostat.elastic.model.success import Success
 from rheostat.errors import ConfigurationError
 from rheostat.simulate.interval import Interval
 from rheostat.simulate.job import ROUNDING, Cluster, Job
 from rheostat.simulate.latency_bins import BINS, quantile
-from rheostat.simulate.success import Success
 from rheostat.simulate.trace import Trace, TracedDecision
 
 

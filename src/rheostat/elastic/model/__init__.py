@@ -5,6 +5,11 @@
 ``observation``     what one interval or epoch measured
 ``policy``          the protocol of policies: ``begin``, ``learn``, ``decide``; their time limits and rests
 ``smoothing``       moving means, and the weight of the newest measurement in each of them
+``promise``         a bound on the mean latency over a sliding window, as users promise it
+``success``         how often such a promise was kept
+``epoch_law``       the micro-batch law: how long an epoch takes, and how late rows are
+``row_costs``       what a row of every shard costs
+``law_fit``         calibrates the micro-batch law from observed epochs
 ``queueing``        formulas for M/M/1, M/M/k, M/G/1, Jackson networks and micro-batches
 ==================  ===================================================================================
 """

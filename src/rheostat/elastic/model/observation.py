@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rheostat.arrays import Floats, Ints
+from rheostat.elastic.model.epoch_law import EpochLaw
 from rheostat.elastic.model.plan import OperatorPlan
 
 MAX_STRETCH = 100.0
@@ -38,6 +39,16 @@ class OperatorObservation:
         coming: rows of the next epoch, by shard; empty if they were not counted ahead.
         cpu: share of a core that was used, by slot; empty if not measured.
         hottest: the busiest key of this interval in words, and its share of the operator's work; None if unknown.
+        rows: rows completed in this interval, by shard.
+        level: number of the stage in which it runs; operators of one level run at the same time, levels one after the
+            other.
+        p50: median seconds from arrival to completion, by shard.
+        p99: 99th percentile of the seconds from arrival to completion, by shard.
+        cost: seconds per row as calibrated so far, by shard; the micro-batch law uses them.
+        cpu_seconds: seconds of a core that were used, by slot.
+        memory: bytes of memory at the peak, by slot.
+        hosts: the host that each slot ran on; empty text for slots that did not run.
+        executors: the Spark executor that each slot ran on; empty text for slots that did not run.
     """
 
     plan: OperatorPlan
@@ -51,6 +62,32 @@ class OperatorObservation:
     coming: Floats = field(default_factory=_not_measured)
     cpu: Floats = field(default_factory=_not_measured)
     hottest: tuple[str, float] | None = None
+    rows: Floats = field(default_factory=_not_measured)
+    level: int = 0
+    p50: Floats = field(default_factory=_not_measured)
+    p99: Floats = field(default_factory=_not_measured)
+    cost: Floats = field(default_factory=_not_measured)
+    cpu_seconds: Floats = field(default_factory=_not_measured)
+    memory: Floats = field(default_factory=_not_measured)
+    hosts: tuple[str, ...] = ()
+    executors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LatencySummary:
+    """Latency from arrival to commit of the rows that an interval completed, in seconds; NaN where unknown.
+
+    Attributes:
+        rows: rows with a known arrival time.
+        mean: mean latency.
+        p50: median.
+        p99: 99th percentile.
+    """
+
+    rows: float = 0.0
+    mean: float = float("nan")
+    p50: float = float("nan")
+    p99: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -80,6 +117,18 @@ class Observation:
         epoch: the number of the interval.
         node_cpu: share of the CPU that was used, by node; empty if not measured.
         topologies: the input of every topology by name, where several share a cluster.
+        busy: seconds that the epoch itself took, from the moment the engine began it to the moment it could begin the
+            next; NaN in an engine without epochs. ``seconds`` also has the pause before it.
+        committed: seconds from its begin to its commit.
+        span: seconds in which the rows of this epoch arrived: from the begin of the epoch before to its own begin.
+        cpus: processors of all hosts that slots ran on, of which Spark may be told more as cores; NaN if unknown.
+        behind: rows that the source had at the end of the epoch and did not hand over yet; NaN if unknown.
+        next_rows: rows of the epoch that begins now; NaN if unknown.
+        next_span: seconds in which they arrived; NaN if unknown.
+        latency: latency of the rows that were completed.
+        law: the micro-batch law as calibrated up to this epoch; None in an engine without epochs.
+        expected: what the law, as calibrated before this epoch, expected for ``busy``, given the epoch's rows and plan.
+        expected_latency: the same for the mean latency.
     """
 
     time: float
@@ -91,6 +140,27 @@ class Observation:
     epoch: int = 0
     node_cpu: Floats = field(default_factory=_not_measured)
     topologies: Mapping[str, TopologyObservation] = field(default_factory=dict)
+    busy: float = float("nan")
+    committed: float = float("nan")
+    span: float = float("nan")
+    cpus: float = float("nan")
+    behind: float = float("nan")
+    next_rows: float = float("nan")
+    next_span: float = float("nan")
+    latency: LatencySummary = LatencySummary()
+    law: EpochLaw | None = None
+    expected: float = float("nan")
+    expected_latency: float = float("nan")
+
+    @property
+    def error(self) -> float:
+        """By what share the law's expectation missed the length of the epoch; NaN if there was none.
+
+        >>> seen = Observation(time=1.0, seconds=1.0, operators={}, cores=np.array([8]), busy=0.5, expected=0.4)
+        >>> round(seen.error, 3)
+        0.2
+        """
+        return abs(self.expected - self.busy) / self.busy if self.busy > 0 else float("nan")
 
     @property
     def stretch(self) -> float:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.simulate.success import Success
+from rheostat.elastic.model.success import Success
 
 BOUND = 1.0
 SECONDS = 0.1
