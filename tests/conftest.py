@@ -9,9 +9,9 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 # Every run draws the same examples, so what fails is what was changed; ``make explore`` looks for new ones.
-settings.register_profile("steady", derandomize=True)
+settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("fast", settings.get_profile("steady"), max_examples=25)
-settings.register_profile("explore", derandomize=False, print_blob=True)
+settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("steady")
 
 EVALUATIONS = ("tests/papers/",)

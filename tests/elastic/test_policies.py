@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from rheostat.elastic import policies
 from rheostat.elastic.baselines.plain_balance import Balance
+from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.policies import POLICIES, policy_for_spark, policy_named
 from rheostat.errors import ConfigurationError
 
@@ -29,13 +31,12 @@ def test_every_policy_says_where_it_runs(name: str) -> None:
     assert found.__name__ == name
     words = " ".join((found.__doc__ or "").split())
     assert ("Runs on Spark" in words) == found.on_spark
-    assert ("not connected to Spark yet" in words) != found.on_spark or name in ("Drs", "DrsLb")
+    assert ("not connected to Spark yet" in words) != found.on_spark
 
 
 @pytest.mark.parametrize("name", list(POLICIES))
-def test_the_registry_agrees_with_the_policies(name: str) -> None:
-    found = policy_named(name)
-    assert (found.name, found.on_spark) == (name, POLICIES[name].on_spark)
+def test_all_policies_with_a_name_run_on_spark(name: str) -> None:
+    assert policy_named(name).name == policy_for_spark(name).name == name
 
 
 def test_unknown_names_are_refused_with_those_that_there_are() -> None:
@@ -47,17 +48,34 @@ def test_unknown_names_are_refused_with_those_that_there_are() -> None:
         _ = policies.Best
 
 
-@pytest.mark.parametrize("name", [n for n, entry in POLICIES.items() if not entry.on_spark])
-def test_policies_that_are_not_connected_to_spark_are_refused_by_name_and_as_they_are(name: str) -> None:
-    message = f"policy '{name}' is not connected to Spark yet, only static and balance are.*`rheostat simulate`"
-    with pytest.raises(ConfigurationError, match=message):
-        policy_for_spark(name)
-    with pytest.raises(ConfigurationError, match=message):
-        policy_for_spark(policy_named(name))
+def test_policies_that_cannot_control_spark_are_refused() -> None:
+    nodes = SimpleNamespace(
+        name="nodes", on_spark=False, ahead=False, pause=None, waits=None, begin=len, learn=len, decide=len
+    )
+    with pytest.raises(ConfigurationError, match="policy 'nodes' cannot control a query on Spark yet.*simulate"):
+        policy_for_spark(nodes)
+
+
+@pytest.mark.parametrize("name", ["streamswitch", "drs", "drs-lb", "elasticutor", "naive-ec", "resource-centric"])
+def test_a_promise_and_a_range_of_slots_reach_the_policies_that_scale(name: str) -> None:
+    policy: Any = policy_for_spark(name, Latency("3 seconds", over="7 seconds"), (2, 5))
+    limits = getattr(policy, "limits", None)
+    if limits is not None:
+        assert (limits.bound, limits.min_slots, limits.max_slots, policy.window) == (3.0, 2, 5, 7.0)
+    else:
+        assert (policy.bound, policy.fewest, policy.most) == (3.0, 2, 5)
+
+
+@pytest.mark.parametrize("name", ["static", "balance"])
+def test_policies_that_do_not_scale_accept_a_promise_but_no_range(name: str) -> None:
+    assert policy_for_spark(name, Latency("1 second"), (4, 4)).name == name
+    with pytest.raises(ConfigurationError, match=rf"policy '{name}' does not change the number of slots.*slots=8"):
+        policy_for_spark(name, None, (1, 8))
 
 
 def test_policies_for_spark() -> None:
     assert policy_for_spark(None).name == policy_for_spark("static").name == "static"
+    assert policy_for_spark(None, Latency("1 second")).name == "streamswitch"
     mine = Balance(threshold=1.5)
     assert policy_for_spark(mine) is mine
 

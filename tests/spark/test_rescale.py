@@ -168,16 +168,6 @@ def test_looking_ahead_balances_rows_before_they_are_routed(spark: SparkSession,
     assert all("will have" in c.reason for p in query.progress for c in p.changes)
 
 
-@pytest.mark.parametrize("policy", ["streamswitch", "elasticutor", "drs"])
-def test_policies_that_are_not_connected_to_spark_are_refused_before_anything_is_written(
-    spark: SparkSession, tmp_path: Path, policy: str
-) -> None:
-    Batches.of([(0, "a", 1)]).write(tmp_path / "in")
-    with pytest.raises(rh.ConfigurationError, match=f"policy '{policy}' is not connected to Spark yet.*simulate"):
-        topology(spark, tmp_path).start(str(tmp_path / "checkpoint"), policy=policy)
-    assert not (tmp_path / "checkpoint").exists()
-
-
 def heavy_packages(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, None]:
     """Packages of extras that a task has loaded."""
     found = {"numba", "sklearn", "scipy", "matplotlib"} & set(sys.modules)

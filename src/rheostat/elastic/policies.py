@@ -1,8 +1,8 @@
 """All policies by name: the module that defines each one, and the engines it runs on.
 
 >>> from rheostat.elastic import policies
->>> policies.POLICIES["balance"].on_spark, policies.POLICIES["streamswitch"].on_spark
-(True, False)
+>>> policies.POLICIES["streamswitch"].decides_by
+'a latency bound over a sliding window: Examine, Diagnose, Treat'
 >>> policies.Balance(threshold=1.1).threshold
 1.1
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from rheostat.elastic.elasticutor.elasticutor import Elasticutor
     from rheostat.elastic.elysium.elysium import Elysium, OnlyNodes, OnlyOperators
     from rheostat.elastic.elysium.joint_scaling import JointScaling
-    from rheostat.elastic.model.policy import Policy
+    from rheostat.elastic.model.policy import Elastic, Policy
+    from rheostat.elastic.model.promise import Latency
     from rheostat.elastic.streamswitch.streamswitch import StreamSwitch
 
 __all__ = [
@@ -68,12 +69,10 @@ class RegisteredPolicy:
     Attributes:
         maker: the class, or a class and one of its constructors, such as ``Elasticutor.naive``.
         decides_by: what the policy decides, and by which model, in words.
-        on_spark: True if it can control a running query on Spark. All policies run in the simulator.
     """
 
     maker: str
     decides_by: str
-    on_spark: bool = False
 
     def make(self) -> Policy:
         """Return the policy with its default settings."""
@@ -84,8 +83,8 @@ class RegisteredPolicy:
 
 
 POLICIES: Mapping[str, RegisteredPolicy] = {
-    "static": RegisteredPolicy("Static", "nothing: a fixed number of slots", on_spark=True),
-    "balance": RegisteredPolicy("Balance", "a fixed number of slots, evenly loaded", on_spark=True),
+    "static": RegisteredPolicy("Static", "nothing: a fixed number of slots"),
+    "balance": RegisteredPolicy("Balance", "a fixed number of slots, evenly loaded"),
     "resource-centric": RegisteredPolicy(
         "ResourceCentric", "Elasticutor's queueing model and balancing, with keys repartitioned over the whole operator"
     ),
@@ -117,39 +116,53 @@ def policy_named(name: str) -> Policy:
     return POLICIES[name].make()
 
 
-def policy_for_spark(policy: Policy | str | None) -> Policy:
-    """Return the policy of a query on Spark, given by name or as a policy. The default is ``static``.
+def policy_for_spark(
+    policy: Policy | str | None, promise: Latency | None = None, slots: tuple[int, int] | None = None
+) -> Policy:
+    """Return the policy of a query on Spark, given by name or as a policy.
+
+    The default is ``static``, and with a promise ``streamswitch``.
+
+    Args:
+        policy: the policy.
+        promise: the latency that the query promises; it becomes the bound of a policy that has one.
+        slots: fewest and most slots of an operator, for a policy that changes their number.
 
     Raises:
-        ConfigurationError: it is not a policy, or cannot control a query on Spark yet.
+        ConfigurationError: it is not a policy, cannot control a query on Spark, or does not change the number of slots.
 
-    >>> policy_for_spark(None).name, policy_for_spark("balance").name
-    ('static', 'balance')
-    >>> policy_for_spark("drs-lb")
+    >>> from rheostat.elastic.model.promise import Latency
+    >>> policy_for_spark(None).name, policy_for_spark(None, Latency("1 second")).name
+    ('static', 'streamswitch')
+    >>> policy_for_spark("balance", slots=(1, 8))
     Traceback (most recent call last):
     ...
-    rheostat.errors.ConfigurationError: policy 'drs-lb' is not connected to Spark yet, only static and balance are: try
-    it on a simulated cluster with `rheostat simulate`
+    rheostat.errors.ConfigurationError: policy 'balance' does not change the number of slots: pass one number, as in
+    slots=8, or a policy such as streamswitch
     """
-    if policy is None or isinstance(policy, str):
-        name = "static" if policy is None else policy
-        if name in POLICIES and not POLICIES[name].on_spark:
-            raise _not_connected(name)
-        return policy_named(name)
+    if policy is None:
+        policy = "static" if promise is None else "streamswitch"
+    chosen = policy_named(policy) if isinstance(policy, str) else _checked(policy)
+    if not chosen.on_spark:
+        raise ConfigurationError(
+            f"policy {chosen.name!r} cannot control a query on Spark yet: "
+            "try it on a simulated cluster with `rheostat simulate`"
+        )
+    if hasattr(chosen, "keeping"):
+        return cast("Elastic", chosen).keeping(promise, slots)
+    if slots is not None and slots[0] != slots[1]:
+        raise ConfigurationError(
+            f"policy {chosen.name!r} does not change the number of slots: "
+            f"pass one number, as in slots={slots[1]}, or a policy such as streamswitch"
+        )
+    return chosen
+
+
+def _checked(policy: Policy) -> Policy:
     missing = [member for member in _MEMBERS if not hasattr(policy, member)]
     if missing or isinstance(policy, type):
         why = "a class" if isinstance(policy, type) else f"not a policy, it has no {', '.join(missing)}"
         raise ConfigurationError(
             f"policy={policy!r} is {why}: pass a policy such as rh.policies.Balance(), or one of {', '.join(POLICIES)}"
         )
-    if not policy.on_spark:
-        raise _not_connected(policy.name)
     return policy
-
-
-def _not_connected(name: str) -> ConfigurationError:
-    connected = " and ".join(n for n, entry in POLICIES.items() if entry.on_spark)
-    return ConfigurationError(
-        f"policy {name!r} is not connected to Spark yet, only {connected} are: "
-        "try it on a simulated cluster with `rheostat simulate`"
-    )

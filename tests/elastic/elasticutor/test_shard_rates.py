@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.elasticutor.shard_rates import ShardRates, shifted
+from rheostat.elastic.elasticutor.shard_rates import ShardRates
 from rheostat.elastic.model.observation import OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan
+from rheostat.elastic.model.shift import shifted
 
 RATES = np.array([100.0, 40.0, 0.0, 7.0])
 ABSURD = (np.nan, np.inf, -np.inf, -1.0, 1e300)

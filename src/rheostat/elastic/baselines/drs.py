@@ -6,7 +6,11 @@ chosen as in StreamSwitch. DRS-LB also balances the slots when DRS leaves their 
 
 We add two rules. Under overload, for which the published DRS has no plan, ours asks for all slots allowed. And slots
 are not given up while rows are late; the published DRS looks at rates alone. ``Drs.published()`` and
-``DrsLb.published()`` leave out both rules. DRS runs in the simulator; it is not connected to Spark yet.
+``DrsLb.published()`` leave out both rules.
+
+In an engine with epochs, such as Spark, the micro-batch law takes the place of M/M/k, with the mean load of the slots:
+DRS knows nothing of shards. It goes to the number of slots that the law asks for in one decision, as StreamSwitch does
+there.
 """
 
 from __future__ import annotations
@@ -18,10 +22,14 @@ from typing import ClassVar
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.elastic.model.plan import Action
+from rheostat.elastic.model.plan import Action, Proposal
 from rheostat.elastic.model.queueing import offered_load
+from rheostat.elastic.model.units import rows_per_second
 from rheostat.elastic.streamswitch.diagnose import concluded, nothing, severe_first
 from rheostat.elastic.streamswitch.diagnosis import OURS, Diagnosis, Health, Limits, Rules
+from rheostat.elastic.streamswitch.epoch_diagnose import Situation, hopeless, proposal
+from rheostat.elastic.streamswitch.epoch_diagnose import described as described_epochs
+from rheostat.elastic.streamswitch.epoch_sizes import fewest_slots as law_slots
 from rheostat.elastic.streamswitch.health import described, problem, slot_health, slot_strains
 from rheostat.elastic.streamswitch.readings import Readings
 from rheostat.elastic.streamswitch.streamswitch import StreamSwitch
@@ -131,11 +139,49 @@ def drs_lb(readings: Readings, limits: Limits, rules: Rules = OURS) -> Diagnosis
     return diagnosis
 
 
+def drs_epochs(situation: Situation) -> Proposal:
+    """Go to the number of slots that the micro-batch law asks for, if all slots of an operator were equally busy."""
+    seen, limits = situation.readings, situation.limits
+    if seen.problem:
+        return Proposal(reasons=(seen.problem,))
+    demand = replace(situation.demand(seen.rate), coming=float("nan"))
+    needs = {name: replace(need, largest=0.0) for name, need in situation.needs.items()}
+    now = {name: part.slots for name, part in situation.plans.items()}
+    wanted, latency = law_slots(demand, needs, limits.bound, limits.min_slots, limits.max_slots)
+    reasons = [
+        f"the law asks for {sum(wanted.values())} slots, there are {sum(now.values())}: mean latency would be "
+        f"{latency:.3g} s (bound {limits.bound:g} s); {rows_per_second(seen.rate)} arrive; margin {limits.margin:.0%}"
+    ]
+    feasible = latency <= limits.bound
+    if not feasible:
+        reasons.append(hopeless(situation, demand, wanted))
+    if seen.latency > limits.bound and any(wanted[name] < count <= limits.max_slots for name, count in now.items()):
+        wanted = {name: max(count, now[name]) for name, count in wanted.items()}
+        reasons.append(f"no slot is given up while rows take {seen.latency:.3g} s")
+    if wanted == now:
+        return Proposal(reasons=tuple(reasons), feasible=feasible)
+    return proposal(situation, demand, wanted, tuple(reasons), feasible)
+
+
+def drs_lb_epochs(situation: Situation) -> Proposal:
+    """Do as ``drs_epochs``. If it leaves the number of slots alone and latency is severe, balance the slots."""
+    found = drs_epochs(situation)
+    if found.revisions or situation.readings.problem:
+        return found
+    demand = replace(situation.demand(situation.readings.rate), coming=float("nan"))
+    projected = demand.latency(situation.present)
+    if situation.health(projected) != Health.SEVERE:
+        return found
+    now = {name: part.slots for name, part in situation.plans.items()}
+    reasons = (*found.reasons, f"severe: {described_epochs(situation, projected)}")
+    return proposal(situation, demand, now, reasons, found.feasible)
+
+
 @dataclass(frozen=True)
 class Drs(StreamSwitch):
     """As many slots as M/M/k asks for; the shards to move are chosen as in StreamSwitch (StreamSwitch section 6).
 
-    Runs in the simulator; it is not connected to Spark yet.
+    Runs on Spark and in the simulator.
 
     >>> Drs.published().name
     'drs-published'
@@ -143,13 +189,14 @@ class Drs(StreamSwitch):
 
     name: str = "drs"
     rule: ClassVar[Callable[[Readings, Limits, Rules], Diagnosis]] = staticmethod(drs)
+    epoch_rule: ClassVar[Callable[[Situation], Proposal]] = staticmethod(drs_epochs)
 
 
 @dataclass(frozen=True)
 class DrsLb(StreamSwitch):
     """DRS that also balances the slots when it leaves their number alone (StreamSwitch section 6).
 
-    Runs in the simulator; it is not connected to Spark yet.
+    Runs on Spark and in the simulator.
 
     >>> DrsLb.published().name
     'drs-lb-published'
@@ -157,6 +204,7 @@ class DrsLb(StreamSwitch):
 
     name: str = "drs-lb"
     rule: ClassVar[Callable[[Readings, Limits, Rules], Diagnosis]] = staticmethod(drs_lb)
+    epoch_rule: ClassVar[Callable[[Situation], Proposal]] = staticmethod(drs_lb_epochs)
 
 
 def _scale_out(readings: Readings, limits: Limits, rules: Rules, reasons: list[str], feasible: bool) -> Diagnosis:

@@ -15,13 +15,15 @@ import numpy as np
 from rheostat.arrays import Floats, Ints
 from rheostat.elastic.elasticutor.allocation import Allocation, allocate
 from rheostat.elastic.elasticutor.balance_executors import balance_executors
+from rheostat.elastic.elasticutor.epoch_allocation import allocate_epochs, usual_wait
 from rheostat.elastic.elasticutor.rates import Rates, fill_missing_rates
 from rheostat.elastic.loop.evacuation import evacuate
 from rheostat.elastic.loop.hysteresis import BUSY, stays
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.model.policy import Pause, Waits
-from rheostat.elastic.model.queueing import offered_load
+from rheostat.elastic.model.promise import Latency
+from rheostat.elastic.model.queueing import largest_rho, offered_load
 from rheostat.elastic.model.smoothing import CALM_RATE_WEIGHT, RATE_WEIGHT
 from rheostat.elastic.routing.balance import EVEN, THRESHOLD
 
@@ -30,7 +32,8 @@ from rheostat.elastic.routing.balance import EVEN, THRESHOLD
 class ResourceCentric:
     """Repartitions the keys of whole operators, which stops them and everything upstream.
 
-    Runs in the simulator; it is not connected to Spark yet.
+    Runs on Spark, where the boundary of an epoch is the stop, and the micro-batch law takes the place of M/M/k. Runs in
+    the simulator too.
 
     Attributes:
         bound: the largest E[T] allowed, in seconds: the paper's T_max.
@@ -40,6 +43,8 @@ class ResourceCentric:
             differs by more than this factor. The paper has no such rule: 1 follows the model at once.
         weight: weight of the newest interval in the moving means, lower than in Elasticutor because every change stops
             the operator.
+        fewest: least number of slots of an operator; in an engine with epochs.
+        most: largest number of slots of an operator; None for as many as there are cores.
         name: the name in reports.
         pause: what stops during a change in an engine without epochs.
         waits: time limits and rests of changes.
@@ -60,17 +65,29 @@ class ResourceCentric:
     even: float = EVEN
     steady: float = 1.1
     weight: float = CALM_RATE_WEIGHT
+    fewest: int = 1
+    most: int | None = None
     name: str = "resource-centric"
     pause: Pause = Pause.OPERATOR
     waits: Waits = Waits(rest=0.0, calm=0.0, limit=60.0)
 
-    on_spark: ClassVar[bool] = False
+    on_spark: ClassVar[bool] = True
     ahead: ClassVar[bool] = False
 
     @classmethod
     def published(cls, bound: float = 0.02) -> ResourceCentric:
         """Return the baseline as published, which measures and decides as Elasticutor does (section 5)."""
         return cls(bound=bound, even=THRESHOLD, steady=1.0, weight=RATE_WEIGHT, name="resource-centric-published")
+
+    def keeping(self, promise: Latency | None, slots: tuple[int, int] | None = None) -> ResourceCentric:
+        """Return the policy with a user's promise as its bound, and a range of slots for every operator.
+
+        >>> from rheostat.elastic.model.promise import Latency
+        >>> ResourceCentric().keeping(Latency("2 seconds"), (2, 8)).most
+        8
+        """
+        policy = self if promise is None else replace(self, bound=promise.seconds)
+        return policy if slots is None else replace(policy, fewest=slots[0], most=slots[1])
 
     def begin(self, plan: Plan) -> Rates:
         """Return the history before the first observation."""
@@ -111,10 +128,16 @@ class ResourceCentric:
 
     def _slots_wanted(self, history: Rates, plan: Plan) -> tuple[Allocation, dict[str, int]]:
         """Return the model's answer, and the number of slots that every operator should have."""
-        total = int(history.cores.sum())
-        demand = np.array([history.operators[name].demand().sum() for name in plan.operators])
+        total, overhead = int(history.cores.sum()), history.overhead(plan)
+        if self.most is not None:
+            total = min(total, self.most * len(plan.operators))
+        wait = 0.0 if overhead is None else usual_wait(overhead, self.bound)
+        demand = np.array([history.operators[name].demand(wait).sum() for name in plan.operators])
         service = fill_missing_rates(np.array([history.operators[name].service for name in plan.operators]))
-        allocation = allocate(demand, service, total, self.bound, history.external)
+        if overhead is None:
+            allocation = allocate(demand, service, total, self.bound, history.external)
+        else:
+            allocation = allocate_epochs(demand, service, total, self.bound, overhead, self.fewest)
         have = np.array([part.slots for part in plan.operators.values()])
         if stays(
             wanted=allocation.cores,
@@ -122,7 +145,7 @@ class ResourceCentric:
             have=have,
             load=offered_load(demand, service),
             total=total,
-            busy=BUSY,
+            busy=BUSY if overhead is None else largest_rho(overhead, self.bound) or BUSY,
             steady=self.steady,
         ):
             wanted = have

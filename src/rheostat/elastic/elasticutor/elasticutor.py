@@ -32,11 +32,12 @@ from rheostat.elastic.elasticutor.placement import (
 from rheostat.elastic.elasticutor.rates import Rates, fill_missing_rates
 from rheostat.elastic.elasticutor.shard_rates import ShardRates
 from rheostat.elastic.elasticutor.split_merge import EVERY, reshape
-from rheostat.elastic.elasticutor.subspaces import drop_empty_executors, merge_to_fit, subspaces_of
+from rheostat.elastic.elasticutor.subspaces import drop_empty_executors, merge_to_fit, one_executor, subspaces_of
 from rheostat.elastic.loop.hysteresis import BUSY, idle, stays
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision, Subspaces
 from rheostat.elastic.model.policy import Pause, Waits
+from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.model.queueing import largest_rho, offered_load
 from rheostat.elastic.routing.balance import EVEN, THRESHOLD
 
@@ -47,7 +48,7 @@ __all__ = ["Elasticutor", "Rates", "subspaces_of"]
 class Elasticutor:
     """Elastic executors (Elasticutor sections 3 and 4).
 
-    Runs in the simulator; it is not connected to Spark yet.
+    Runs on Spark, where the micro-batch law takes the place of M/M/k, and in the simulator.
 
     Attributes:
         bound: the largest E[T] allowed, in seconds: the paper's T_max.
@@ -69,7 +70,9 @@ class Elasticutor:
             executors return to their own node, and one that finds no core there takes a remote one without raising the
             locality threshold for all.
         overhead: seconds that an epoch costs without rows. The number of cores then follows the micro-batch law. None
-            for an engine without epochs, as in the paper.
+            for the value that the engine has calibrated, as on Spark, or for an engine without epochs, as in the paper.
+        fewest: least number of slots of an operator.
+        most: largest number of slots of an operator; None for as many as there are cores.
         reshaping: seconds between two rounds of splitting and merging executors; 0 for no such rounds.
         name: the name in reports.
         pause: what stops during a change in an engine without epochs.
@@ -100,12 +103,14 @@ class Elasticutor:
     informed: bool = True
     printed: bool = False
     overhead: float | None = None
+    fewest: int = 1
+    most: int | None = None
     reshaping: float = 0.0
     name: str = "elasticutor"
     pause: Pause = Pause.SHARD
     waits: Waits = Waits(rest=0.0, calm=0.0)
 
-    on_spark: ClassVar[bool] = False
+    on_spark: ClassVar[bool] = True
     ahead: ClassVar[bool] = False
 
     @classmethod
@@ -142,6 +147,17 @@ class Elasticutor:
         """Return the paper's future work: executors are also split and merged, every ten minutes (section 4.2)."""
         return cls(bound=bound, reshaping=every, name="elasticutor-hybrid")
 
+    def keeping(self, promise: Latency | None, slots: tuple[int, int] | None = None) -> Elasticutor:
+        """Return the policy with a user's promise as its bound, and a range of slots for every operator.
+
+        >>> from rheostat.elastic.model.promise import Latency
+        >>> policy = Elasticutor().keeping(Latency("2 seconds"), (2, 8))
+        >>> policy.bound, policy.fewest, policy.most
+        (2.0, 2, 8)
+        """
+        policy = self if promise is None else replace(self, bound=promise.seconds)
+        return policy if slots is None else replace(policy, fewest=slots[0], most=slots[1])
+
     def begin(self, plan: Plan) -> Rates:
         """Return the history before the first observation."""
         return Rates.nothing(plan)
@@ -169,7 +185,7 @@ class Elasticutor:
             cores = placement.cores.part(of_operator)
             cores = Cores(cores.executor - first, cores.node, cores.cores)
             wanted = _assign_slots(part, subspaces[name], cores, placement.homes[first : first + count])
-            wanted = self._balance_slots(wanted, part, history.operators[name].work(self._usual_wait))
+            wanted = self._balance_slots(wanted, part, history.operators[name].work(self._usual_wait(history, plan)))
             first += count
             if not wanted.same(part):
                 action = Action.between(part.slots, wanted.slots)
@@ -182,12 +198,15 @@ class Elasticutor:
 
     def _subspaces(self, history: Rates, plan: Plan, reasons: list[str]) -> dict[str, Subspaces]:
         """Return the executors of every operator after splits and merges. Adds why to ``reasons``."""
-        subspaces = {name: drop_empty_executors(subspaces_of(part)) for name, part in plan.operators.items()}
+        of = subspaces_of if history.law is None else one_executor
+        subspaces = {name: drop_empty_executors(of(part)) for name, part in plan.operators.items()}
         if history.due:
-            subspaces = {name: self._split_and_merge(name, s, history, reasons) for name, s in subspaces.items()}
+            wait = self._usual_wait(history, plan)
+            subspaces = {name: self._split_and_merge(name, s, history, reasons, wait) for name, s in subspaces.items()}
         total = int(history.cores.sum())
         if sum(len(owned.homes) for owned in subspaces.values()) > total:
-            work = {name: history.operators[name].work(self._usual_wait) for name in subspaces}
+            wait = self._usual_wait(history, plan)
+            work = {name: history.operators[name].work(wait) for name in subspaces}
             subspaces, merged = merge_to_fit(subspaces, work, total)
             reasons += merged
         return subspaces
@@ -196,17 +215,19 @@ class Elasticutor:
         self, history: Rates, plan: Plan, subspaces: Mapping[str, Subspaces]
     ) -> tuple[Allocation, CorePlacement]:
         """Return how many cores every executor gets, and on which nodes (section 4). The paper's table 3 times this."""
-        executors = _executor_rates(subspaces, history.operators, self._usual_wait)
+        executors = _executor_rates(subspaces, history.operators, self._usual_wait(history, plan))
         current = _current_cores(plan, subspaces)
-        allocation = self._allocate(executors, current, history)
+        allocation = self._allocate(executors, current, history, plan)
         return allocation, self._place(allocation.cores, executors, current, history.cores)
 
-    def _allocate(self, executors: Executors, current: Cores, history: Rates) -> Allocation:
+    def _allocate(self, executors: Executors, current: Cores, history: Rates, plan: Plan) -> Allocation:
         """Return the cores of every executor: those of the model, or the present ones if they are nearly as good."""
-        total = int(history.cores.sum())
+        total, overhead = int(history.cores.sum()), self._overhead(history, plan)
+        if self.most is not None:
+            total = min(total, self.most * len(plan.operators))
         services = self._services(executors)
-        if self.overhead is not None:
-            allocation = allocate_epochs(executors.arrivals, services, total, self.bound, self.overhead)
+        if overhead is not None:
+            allocation = allocate_epochs(executors.arrivals, services, total, self.bound, overhead, self.fewest)
         else:
             allocation = allocate(executors.arrivals, services, total, self.bound, history.external)
         have, load = current.by_executor(len(executors.arrivals)), offered_load(executors.arrivals, services)
@@ -216,7 +237,7 @@ class Elasticutor:
             have=have,
             load=load,
             total=total,
-            busy=self._busy(),
+            busy=self._busy(overhead),
             steady=self.steady,
         ):
             return allocation
@@ -229,16 +250,20 @@ class Elasticutor:
         """Return rows per second of one core, lowered by the imbalance to allow for."""
         return fill_missing_rates(executors.services) / max(self.uneven, 1.0)
 
-    def _busy(self) -> float:
-        """Return the load per core up to which the busiest executor gets no more cores."""
-        if self.overhead is None:
-            return BUSY
-        return largest_rho(self.overhead, self.bound) or BUSY
+    def _overhead(self, history: Rates, plan: Plan) -> float | None:
+        """Return the seconds that an epoch costs without rows; None in an engine without epochs."""
+        return history.overhead(plan) if self.overhead is None else self.overhead
 
-    @property
-    def _usual_wait(self) -> float:
-        """Seconds that rows usually wait for the next epoch. Rows of this time are no backlog."""
-        return 0.0 if self.overhead is None else usual_wait(self.overhead, self.bound)
+    def _busy(self, overhead: float | None) -> float:
+        """Return the load per core up to which the busiest executor gets no more cores."""
+        if overhead is None:
+            return BUSY
+        return largest_rho(overhead, self.bound) or BUSY
+
+    def _usual_wait(self, history: Rates, plan: Plan) -> float:
+        """Return the seconds that rows usually wait for the next epoch. Rows of this time are no backlog."""
+        overhead = self._overhead(history, plan)
+        return 0.0 if overhead is None else usual_wait(overhead, self.bound)
 
     def _place(self, wanted: Ints, executors: Executors, current: Cores, cores: Ints) -> CorePlacement:
         """Return the nodes of the wanted cores, by the placement that this policy uses."""
@@ -271,7 +296,9 @@ class Elasticutor:
         )
         return OperatorPlan(routing, plan.nodes, owned)
 
-    def _split_and_merge(self, name: str, subspaces: Subspaces, history: Rates, reasons: list[str]) -> Subspaces:
+    def _split_and_merge(
+        self, name: str, subspaces: Subspaces, history: Rates, reasons: list[str], wait: float
+    ) -> Subspaces:
         """Return the executors of an operator after one round of splitting and merging. Adds why to ``reasons``.
 
         New executors have no home (-1) yet: placement gives them the node with most room.
@@ -279,7 +306,7 @@ class Elasticutor:
         if not history.operators[name].service > 0:
             return subspaces
         node_cores = history.cores[np.clip(subspaces.homes, 0, len(history.cores) - 1)]
-        reshaping = reshape(subspaces.executors.tolist(), history.operators[name].work(self._usual_wait), node_cores)
+        reshaping = reshape(subspaces.executors.tolist(), history.operators[name].work(wait), node_cores)
         reasons += [f"{name}: {split.reason}" for split in reshaping.splits]
         reasons += [f"{name}: {merge.reason}" for merge in reshaping.merges]
         executors = np.array(reshaping.routing, dtype=np.int64)

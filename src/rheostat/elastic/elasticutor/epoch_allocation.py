@@ -42,7 +42,7 @@ def _target_rho(overhead: float, bound: float) -> float:
 
 
 def allocate_epochs(
-    arrivals: npt.ArrayLike, services: npt.ArrayLike, cores: int, bound: float, overhead: float
+    arrivals: npt.ArrayLike, services: npt.ArrayLike, cores: int, bound: float, overhead: float, fewest: int = 1
 ) -> Allocation:
     """Return the fewest cores that keep mean latency within the bound, or the best use of too few.
 
@@ -52,6 +52,7 @@ def allocate_epochs(
         cores: the number of cores of the cluster.
         bound: the largest mean latency allowed, in seconds.
         overhead: seconds that an epoch costs without any row.
+        fewest: least number of cores of an executor.
 
     >>> enough = allocate_epochs([300.0, 90.0], [100.0, 100.0], cores=16, bound=1.0, overhead=0.4)
     >>> enough.cores.tolist(), enough.met, enough.reason
@@ -61,7 +62,7 @@ def allocate_epochs(
     """
     load = np.nan_to_num(offered_load(arrivals, services), nan=0.0, posinf=1e9)
     rho = largest_rho(overhead, bound)
-    wanted = np.maximum(np.ceil(load / _target_rho(overhead, bound) - ROUNDING), 1.0)
+    wanted = np.maximum(np.ceil(load / _target_rho(overhead, bound) - ROUNDING), float(max(fewest, 1)))
     fits = wanted.sum() <= cores
     given = wanted.astype(np.int64) if fits else share(np.maximum(load, LEAST_LOAD), cores)
     busiest = float((load / np.maximum(given, 1)).max(initial=0.0))

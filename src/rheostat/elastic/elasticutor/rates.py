@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from rheostat.arrays import Floats, Ints
 from rheostat.elastic.elasticutor.shard_rates import ShardRates
+from rheostat.elastic.model.epoch_law import EpochLaw
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan
 from rheostat.elastic.model.smoothing import RATE_WEIGHT
@@ -25,6 +26,7 @@ class Rates:
         time: the end of the last interval with a usable time, in seconds of the observations' clock.
         round: the time at which the present round of splitting and merging began, and the executor of every shard at
             that time, by operator; None between rounds.
+        law: the micro-batch law as calibrated so far; None in an engine without epochs.
     """
 
     operators: Mapping[str, ShardRates]
@@ -32,6 +34,7 @@ class Rates:
     external: float = 0.0
     time: float = float("-inf")
     round: tuple[float, Mapping[str, Ints]] | None = None
+    law: EpochLaw | None = None
 
     @property
     def due(self) -> bool:
@@ -73,7 +76,11 @@ class Rates:
         # The first observation starts no round, because the time before it is unknown.
         begins = later and every > 0 and np.isfinite(self.time) and time // every > self.time // every
         current = (time, _executors_of(observation)) if begins else self._round_in_progress(observation, time, every)
-        return replace(self, operators=operators, cores=observation.cores, external=external, time=time, round=current)
+        return Rates(operators, observation.cores, external, time, current, observation.law or self.law)
+
+    def overhead(self, plan: Plan) -> float | None:
+        """Return the seconds that an epoch costs without rows under a plan; None in an engine without epochs."""
+        return None if self.law is None else float(self.law.fixed(sum(plan.slots().values())))
 
     def _round_in_progress(
         self, observation: Observation, time: float, every: float

@@ -19,6 +19,20 @@ def subspaces_of(plan: OperatorPlan) -> Subspaces:
     return Subspaces(plan.routing, owners, np.where(plan.nodes >= 0, plan.nodes, -1))
 
 
+def one_executor(plan: OperatorPlan) -> Subspaces:
+    """Return which executor owns which shards and slots. Without executors in the plan, there is one for all.
+
+    On Spark any slot may take any shard at the boundary of an epoch, so nothing is gained by keeping keys apart.
+
+    >>> one_executor(OperatorPlan.even(shards=4, slots=2)).owners.tolist()
+    [0, 0]
+    """
+    if plan.subspaces is not None:
+        return plan.subspaces
+    home = np.bincount(plan.nodes[plan.used]).argmax()
+    return Subspaces(np.zeros(len(plan.routing), dtype=np.int64), np.where(plan.nodes >= 0, 0, -1), np.array([home]))
+
+
 def drop_empty_executors(owned: Subspaces) -> Subspaces:
     """Drop executors without shards. The others are renumbered, and slots of dropped ones have no owner (-1).
 

@@ -10,6 +10,7 @@
 ``epoch_law``       the micro-batch law: how long an epoch takes, and how late rows are
 ``row_costs``       what a row of every shard costs
 ``law_fit``         calibrates the micro-batch law from observed epochs
+``shift``           tells a shift of keys from chance
 ``queueing``        formulas for M/M/1, M/M/k, M/G/1, Jackson networks and micro-batches
 ==================  ===================================================================================
 """

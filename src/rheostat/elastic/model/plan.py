@@ -194,6 +194,7 @@ class Revision:
         urgent: True if the change is made without waiting for the rest after the last one.
         asked: the kind of user request that it carries out, such as ``rescale``; empty if the policy decided it.
         hot: the key or shard that is too busy for any placement, in words; empty if there is none.
+        expected: mean latency in seconds that the policy expects with the new plan; NaN if it expects none.
     """
 
     operator: str
@@ -204,6 +205,7 @@ class Revision:
     urgent: bool = False
     asked: str = ""
     hot: str = ""
+    expected: float = float("nan")
 
 
 @dataclass(frozen=True, eq=False)

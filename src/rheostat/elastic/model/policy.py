@@ -3,18 +3,19 @@
 A policy does not keep observations. It folds each one into its history, an immutable value that holds what it needs of
 the past, such as moving means.
 
-The same policy object runs in the simulator and, if ``on_spark`` is True, for a query on Spark. Today ``Static`` and
-``Balance`` run on Spark; ``rheostat.elastic.policies`` lists all policies and where each one runs.
+The same policy object runs in the simulator and, if ``on_spark`` is True, for a query on Spark.
+``rheostat.elastic.policies`` lists all policies.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan, Proposal
+from rheostat.elastic.model.promise import Latency
 from rheostat.errors import ConfigurationError
 
 
@@ -89,3 +90,16 @@ class Policy(Protocol):
 
     def decide(self, history: Any, plan: Plan) -> Proposal:
         """Return what to change in the current plan. Must not raise, whatever values were measured."""
+
+
+@runtime_checkable
+class Elastic(Policy, Protocol):
+    """A policy that changes the number of slots to keep a promise."""
+
+    def keeping(self, promise: Latency | None, slots: tuple[int, int] | None = None) -> Policy:
+        """Return the policy with a user's promise as its bound, and a range of slots for every operator.
+
+        Args:
+            promise: the promise; None to keep the policy's own bound.
+            slots: fewest and most slots; None to keep the policy's own.
+        """

@@ -24,6 +24,12 @@ Treat (section 5):
 
 - ``treat``: turns a diagnosis into a change of the plan; ``rheostat.elastic.loop`` carries it out.
 
+In an engine with epochs, where the micro-batch law takes the place of M/M/1:
+
+- ``epoch_examine``: rates, work and latency of the last epochs.
+- ``epoch_sizes``: the fewest slots that keep the bound, for all operators of a query together.
+- ``epoch_diagnose``: chooses between scale in, balance, scale out and nothing.
+
 Several operators (section 6.6):
 
 - ``path_bounds``: divides one end-to-end bound between the operators of a path.

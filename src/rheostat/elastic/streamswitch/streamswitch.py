@@ -1,7 +1,8 @@
 """StreamSwitch as a policy: Examine, Diagnose and Treat, for every operator.
 
 Every operator has a latency bound of its own. A bound for the whole path is divided between the operators, again and
-again. The policy runs in the simulator; it is not connected to Spark yet.
+again. In an engine with epochs, such as Spark, the micro-batch law takes the place of M/M/1, and all operators of a
+query are decided on together.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from rheostat.elastic.loop.evacuation import NOBODY, evacuate
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import STAY, Action, Plan, Proposal, Revision
 from rheostat.elastic.model.policy import Pause, Waits
+from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.streamswitch.diagnose import diagnose
 from rheostat.elastic.streamswitch.diagnosis import OURS, PUBLISHED, Diagnosis, Limits, Rules
+from rheostat.elastic.streamswitch.epoch_diagnose import Situation, diagnose_epochs
+from rheostat.elastic.streamswitch.epoch_examine import EpochExamination, epoch_readings
 from rheostat.elastic.streamswitch.examine import Examination, advance, readings
 from rheostat.elastic.streamswitch.path_bounds import PathBounds
 from rheostat.elastic.streamswitch.readings import Metrics, Readings
@@ -34,18 +38,20 @@ class StreamSwitchHistory:
         operators: Examine's state of every operator, by name.
         cores: number of cores of every node, from the last observation.
         path: the bounds of the operators under an end-to-end bound; None if there is no such bound.
+        epochs: what is remembered of epochs; None in an engine without epochs.
     """
 
     operators: Mapping[str, Examination]
     cores: Ints
     path: PathBounds | None = None
+    epochs: EpochExamination | None = None
 
 
 @dataclass(frozen=True)
 class StreamSwitch:
     """Keeps latency within a bound over a sliding window, with as few slots as possible (StreamSwitch).
 
-    Runs in the simulator; it is not connected to Spark yet.
+    Runs on Spark, where it is what a promise picks: ``start(slo=rh.Latency("1 second"))``. Runs in the simulator too.
 
     Attributes:
         limits: latency bound, alert threshold, safety margin, and how many slots an operator may have.
@@ -53,6 +59,7 @@ class StreamSwitch:
         bounds: latency bounds of single operators in seconds, by name; the others have that of ``limits``.
         end_to_end: one bound in seconds for all operators together, instead of ``bounds``. It is divided such that all
             operators keep their part equally often (section 6.6). None for no such bound.
+        lookback: seconds whose highest rate of rows decides whether slots can be given up; in an engine with epochs.
         dividing: seconds after which ``end_to_end`` is divided again.
         name: name of the policy in reports.
         waits: how long to wait for a change, and how long to rest after one.
@@ -68,17 +75,21 @@ class StreamSwitch:
     window: float = 1.0
     bounds: Mapping[str, float] = field(default_factory=dict)
     end_to_end: float | None = None
+    lookback: float = 10.0
     dividing: float = 60.0
     name: str = "streamswitch"
     waits: Waits = Waits(rest=0.0, calm=1.0)
     rules: Rules = OURS
 
     pause: ClassVar[Pause] = Pause.PAIR
-    on_spark: ClassVar[bool] = False
+    on_spark: ClassVar[bool] = True
     ahead: ClassVar[bool] = False
     rule: ClassVar[Callable[[Readings, Limits, Rules], Diagnosis]] = staticmethod(diagnose)
+    epoch_rule: ClassVar[Callable[[Situation], Proposal]] = staticmethod(diagnose_epochs)
 
     def __post_init__(self) -> None:
+        if not 0 <= self.lookback < np.inf:
+            raise ConfigurationError(f"lookback={self.lookback}: must be 0 seconds or more")
         if self.end_to_end is None:
             return
         if self.bounds:
@@ -102,6 +113,25 @@ class StreamSwitch:
         waits = Waits(rest=0.0, calm=0.0)
         return cls(limits=limits, window=window, name=f"{cls.name}-published", waits=waits, rules=PUBLISHED)
 
+    def keeping(self, promise: Latency | None, slots: tuple[int, int] | None = None) -> Self:
+        """Return the policy with a user's promise as its bound, and a range of slots for every operator.
+
+        Args:
+            promise: bound and window; None to keep those of the policy.
+            slots: fewest and most slots; None to keep those of the policy.
+
+        >>> from rheostat.elastic.model.promise import Latency
+        >>> StreamSwitch().keeping(Latency("2 seconds", over="5 seconds"), (2, 8)).limits.max_slots
+        8
+        """
+        policy, limits = self, self.limits
+        if slots is not None:
+            limits = replace(limits, min_slots=slots[0], max_slots=slots[1])
+        if promise is not None:
+            limits = replace(limits, bound=promise.seconds, alert=min(limits.alert, promise.seconds))
+            policy = replace(policy, window=promise.window, bounds={}, end_to_end=None)
+        return replace(policy, limits=limits)
+
     def begin(self, plan: Plan) -> StreamSwitchHistory:
         """Return the history before the first observation."""
         stalls = self.rules.stalls
@@ -113,6 +143,12 @@ class StreamSwitch:
 
     def learn(self, history: StreamSwitchHistory, observation: Observation) -> StreamSwitchHistory:
         """Return the history after one more observation: the paper's Examine."""
+        if observation.law is not None:
+            epochs = history.epochs or EpochExamination.start(
+                {n: len(s.table.routing) for n, s in history.operators.items()}
+            )
+            epochs = epochs.after(observation, max(self.lookback, self.window))
+            return replace(history, cores=observation.cores, epochs=epochs)
         states = dict(history.operators)
         for name, seen in observation.operators.items():
             if name in states:
@@ -123,10 +159,15 @@ class StreamSwitch:
         return StreamSwitchHistory(states, observation.cores, path)
 
     def decide(self, history: StreamSwitchHistory, plan: Plan) -> Proposal:
-        """Propose a change for every operator by itself. Operators with slots on lost nodes are evacuated first."""
+        """Propose a change for every operator by itself. Operators with slots on lost nodes are evacuated first.
+
+        In an engine with epochs, all operators are decided on together.
+        """
         evacuation = NOBODY if history.cores.all() else evacuate(plan, history.cores)
         if evacuation.stuck:
             return Proposal(evacuation.revisions, None, evacuation.reasons)
+        if history.epochs is not None and not evacuation.revisions:
+            return type(self).epoch_rule(self._situation(history.epochs, plan))
         revisions, reasons = list(evacuation.revisions), []
         evacuated = {revision.operator for revision in revisions}
         for name, state in history.operators.items():
@@ -137,6 +178,13 @@ class StreamSwitch:
             if revision is not None:
                 revisions.append(revision)
         return Proposal(tuple(revisions), None, tuple(reasons)) if revisions or reasons else STAY
+
+    def _situation(self, epochs: EpochExamination, plan: Plan) -> Situation:
+        """Return the operators of the plan with what was measured of them. An end-to-end bound is the bound of all."""
+        limits = self.limits if self.end_to_end is None else replace(self.limits, bound=self.end_to_end)
+        known = {name: part for name, part in plan.operators.items() if name in epochs.operators}
+        seen = epoch_readings(epochs, self.window, limits.bound)
+        return Situation(replace(seen, work={name: seen.work[name] for name in known}), limits, known)
 
     def _revise(
         self, name: str, state: Examination, plan: Plan, history: StreamSwitchHistory, others: Sequence[Revision]
