@@ -18,10 +18,10 @@ from papers.streamswitch.testbed.engines import Flink, Samza
 from papers.streamswitch.testbed.named_policies import BUFFERS, FLINK, SAMZA, STATIC, UNBOUNDED, SwitchOutcome, policy
 from rheostat.arrays import Floats
 from rheostat.elastic.model.plan import OperatorPlan, Plan
+from rheostat.elastic.model.success import Success
 from rheostat.simulate.interval import Interval
 from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.simulation import Simulation
-from rheostat.elastic.model.success import Success
 from rheostat.simulate.trace import Trace
 from rheostat.workloads.exchange import DAY, Exchange
 from rheostat.workloads.market import TradingDay
