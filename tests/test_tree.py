@@ -23,6 +23,7 @@ NOUNS = {
     "lending",
     "planning",
     "queueing",
+    "recording",
     "routing",
     "splitting",
     "hashing",

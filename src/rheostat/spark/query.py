@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -131,6 +132,23 @@ class Query:
         >>> query.reassign("by area", [shard % 3 for shard in range(256)])
         """
         self._job.loop.inbox.reassign(component, tuple(routing))
+
+    def record(self, path: Path | str) -> None:
+        """Record what the policy sees and decides, from the next epoch on.
+
+        ``rheostat simulate --replay`` answers what other policies or numbers of slots would have done. To repeat the
+        policy's own decisions exactly, record from the first epoch on, with ``start(record=...)``.
+
+        Args:
+            path: a new file on the driver's machine, which gets one line of JSON per epoch.
+
+        Raises:
+            ConfigurationError: the file exists or cannot be written, or a recording is under way.
+
+        >>> query.record(f"{folder}/run.jsonl")
+        >>> query.stop()
+        """
+        self._job.record(path, complete=False)
 
     @property
     def is_active(self) -> bool:
@@ -265,6 +283,7 @@ class Query:
             with suppress(Exception):  # exception() returns it
                 self._spark_query.awaitTermination()
         finally:
+            self._job.recorder.close()
             self._checkpoint.close()
             self._ended.set()
 

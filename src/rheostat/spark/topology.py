@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Collection
+from pathlib import Path
 
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -69,6 +70,7 @@ class Topology(Graph):
         retain: int = 10,
         drop: Collection[str] = (),
         policy: Policy | str | None = None,
+        record: Path | str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         probe: Probe | None = None,
     ) -> Query:
@@ -89,6 +91,8 @@ class Topology(Graph):
                 times the mean; ``rh.policies.Balance(threshold=1.1, ahead=True)`` does so with your own values. With
                 ``"static"``, the default, shards move only when you call ``query.rescale``, ``rebalance`` or
                 ``reassign``.
+            record: a new file on the driver's machine that records what the policy sees and decides in every epoch, for
+                ``rheostat simulate --replay``; ``query.record`` begins a recording later.
             on_progress: called with the ``Progress`` of every epoch.
             probe: for tests: called with the name of each step of an epoch when it is done.
 
@@ -127,6 +131,8 @@ class Topology(Graph):
                 on_progress=_recorder(history, on_progress),
                 probe=probe or _no_probe,
             )
+            if record is not None:
+                job.record(record, complete=True)
             runner = EpochRunner(job)
             spark_query = self._start_spark(runner, opened, interval)
         except BaseException:

@@ -91,6 +91,8 @@ class Turn:
         accepted: the revisions accepted in this turn, users' requests first.
         proposal: the policy's proposal, accepted or not.
         refused: the revisions that were not accepted, with reasons.
+        asked: users' requests as revisions.
+        failure: why the plan could not be requested; empty if it could, or before it was tried.
     """
 
     control: Control
@@ -99,6 +101,8 @@ class Turn:
     accepted: tuple[Revision, ...]
     proposal: Proposal
     refused: tuple[Refusal, ...] = ()
+    asked: tuple[Revision, ...] = ()
+    failure: str = ""
 
     @property
     def hot(self) -> dict[str, str]:
@@ -144,18 +148,24 @@ def turn(control: Control, observation: Observation, plan: Plan, asked: Sequence
             nodes = proposal.nodes
     control = replace(control, treatments=treatments, nodes=nodes)
     request = Plan({**plan.operators, **requests}, nodes) if requests or nodes != plan.nodes else None
-    return Turn(control, request, tuple(requests), tuple(accepted), proposal, tuple(refused))
+    return Turn(control, request, tuple(requests), tuple(accepted), proposal, tuple(refused), tuple(asked))
 
 
 def carry_out(result: Turn, actuator: Actuator, now: float) -> Control:
     """Request the plan of a turn, if it has one. A failure is recorded for every operator that the plan changes."""
+    return requested(result, actuator, now).control
+
+
+def requested(result: Turn, actuator: Actuator, now: float) -> Turn:
+    """Request the plan of a turn, if it has one, and return the turn with the failure, if there was one."""
     if result.request is None:
-        return result.control
+        return result
     try:
         actuator.apply(result.request)
     except RequestError as error:
-        return notify_failed(result.control, result.requested, str(error), now)
-    return result.control
+        control = notify_failed(result.control, result.requested, str(error), now)
+        return replace(result, control=control, failure=str(error))
+    return result
 
 
 class PolicyLoop:
@@ -197,7 +207,8 @@ class PolicyLoop:
             asked.append(revision_of(request, name, plan.operators[name], loads[name], hottest))
         result = turn(self.control, observation, plan, asked)
         self.inbox.put_back(_too_early(requests, result))
-        self.control = carry_out(result, self.actuator, observation.time)
+        result = requested(result, self.actuator, observation.time)
+        self.control = result.control
         return result
 
 

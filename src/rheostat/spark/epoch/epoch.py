@@ -109,7 +109,9 @@ class Epoch:
         """Run one turn of the policy loop with the newest observation, and begin the epoch with its routing."""
         query = self._query
         seen, loads = query.observer.before(self._counted), query.observer.expected(self._counted)
-        turn = query.loop.turn(seen, query.actuator.plan, loads)
+        plan = query.actuator.plan
+        turn = query.loop.turn(seen, plan, loads)
+        query.recorder.add(self._epoch, seen, plan, turn)
         return query.actuator.begin(self._epoch, turn, loads)
 
     def _run_levels(self, before: Watermarks) -> tuple[dict[str, SourceCounts], Watermarks]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from rheostat.elastic.loop.loop import PolicyLoop
+from rheostat.elastic.record.recording import Header, RecordedComponent, settings_of
 from rheostat.planning.tables import PhysicalPlan
 from rheostat.spark.actuator import SparkActuator
 from rheostat.spark.epoch.source_counts import SourceCounter
 from rheostat.spark.observer import Observer
 from rheostat.spark.progress import Progress
+from rheostat.spark.recorder import Recorder
 from rheostat.state.checkpoint import Checkpoint
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
@@ -35,6 +38,7 @@ class QueryContext:
         loop: the policy loop, from observations to plans.
         on_progress: called with the progress of every epoch.
         probe: called with the name of each step of an epoch when it is done.
+        recorder: writes what every turn of the loop saw and decided, once it has a file.
     """
 
     graph: Graph
@@ -46,6 +50,33 @@ class QueryContext:
     loop: PolicyLoop
     on_progress: Callable[[Progress], None]
     probe: Probe
+    recorder: Recorder = field(default_factory=Recorder)
+
+    def record(self, path: Path | str, *, complete: bool) -> None:
+        """Record every turn of the loop from now on.
+
+        Args:
+            path: the file, which must not exist yet.
+            complete: True before the first turn of the loop.
+
+        Raises:
+            ConfigurationError: the file exists or cannot be written, or a recording is under way.
+        """
+        policy, plan = self.loop.control.policy, self.actuator.plan
+        levels = {component.name: component.level for component in self.plan.components}
+        self.recorder.begin(
+            path,
+            Header(
+                topology=self.graph.name,
+                components=tuple(
+                    RecordedComponent(name, len(part.routing), levels[name]) for name, part in plan.operators.items()
+                ),
+                plan=plan,
+                policy=policy.name,
+                settings=settings_of(policy),
+                complete=complete,
+            ),
+        )
 
     @cached_property
     def sources(self) -> list[Source]:
