@@ -132,7 +132,7 @@ class Slot:
     def _keep(self, report: PartReport) -> PartReport:
         segment = report.tables["op"].segment
         self.segments += [segment] if segment is not None else []
-        return PartReport.from_json(report.to_json())
+        return PartReport.from_wire(*report.to_wire())
 
 
 def test_rows_change_state_and_give_output(tmp_path: Path) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from rheostat.elastic.loop.loop import PolicyLoop
 from rheostat.elastic.model.policy import Policy
 from rheostat.elastic.routing.table import even_routing
 from rheostat.spark.actuator import EpochRouting, SparkActuator
 from rheostat.spark.observer import Observer
+from rheostat.spark.stage.shard_tally import RECORD
 from rheostat.spark.stage.task_reports import PartReport
 
 SHARDS = 8
@@ -39,7 +42,9 @@ class Epochs:
 
 
 def report(shards: dict[int, float], component: str = "by area", slot: int = 0, **more: Any) -> PartReport:
-    return PartReport(component, slot, shards=shards, **more)
+    records = np.zeros(len(shards), RECORD)
+    records["shard"], records["seconds"] = list(shards), list(shards.values())
+    return PartReport(component, slot, shards=records, **more)
 
 
 def slots(routing: Any, component: str = "by area") -> int:

@@ -15,7 +15,8 @@ from rheostat.arrays import Floats
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.routing.shard_load import ShardLoads, dense
-from rheostat.spark.stage.task_reports import PartReport
+from rheostat.spark.shard_sums import ShardSums
+from rheostat.spark.stage.task_reports import NO_SLOT, PartReport
 
 Counted = Mapping[str, Mapping[int, int]]
 """Rows of an epoch by component and shard, for the components whose rows were counted before the epoch."""
@@ -120,15 +121,15 @@ class Observer:
         self, name: str, reports: list[PartReport], counted: Mapping[int, int] | None, plan: OperatorPlan | None
     ) -> OperatorObservation:
         """The observation of one component, from the reports of its tasks."""
-        work = np.zeros(self._shards)
+        work = ShardSums.of(reports, self._shards).seconds
         # Reports number the slots without gaps; the plan may have gaps.
         plan_slots = np.zeros(1, dtype=np.int64) if plan is None else np.unique(plan.routing)
         useful = np.zeros(1 if plan is None else len(plan.nodes))
         hottest_key, hottest_seconds = None, 0.0
         for report in reports:
-            for shard, seconds in report.shards.items():
-                work[shard] += seconds
-            task_seconds = sum(report.shards.values())
+            if report.slot == NO_SLOT:
+                continue
+            task_seconds = report.useful
             useful[plan_slots[report.slot]] += task_seconds
             if report.hottest is not None:
                 _, key, share = report.hottest

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
 from rheostat.elastic.routing.requests import Change
+from rheostat.spark.shard_sums import ShardSums
+from rheostat.spark.stage.task_reports import PartReport
 
 
 @dataclass(frozen=True)
@@ -77,24 +77,16 @@ class Progress:
         return asdict(self)
 
 
-def latency_of(arrivals: Sequence[tuple[float, int]], now: float) -> dict[str, float] | None:
+def latency_of(reports: Iterable[PartReport], shards: int, now: float) -> dict[str, float] | None:
     """The quantiles of latency, in seconds; None if there are no arrival times.
 
     Args:
-        arrivals: arrival times in microseconds since 1970, with the number of rows at each.
+        reports: the task reports of an epoch.
+        shards: the number of shards.
         now: the time of the commit, in microseconds since 1970.
-
-    >>> latency_of([(1e6, 99), (0.0, 1)], now=3e6)
-    {'p50': 2.0, 'p99': 2.0, 'max': 3.0}
     """
-    if not arrivals:
+    sums = ShardSums.of(reports, shards)
+    if not len(sums.records):
         return None
-    ages = np.array([(now - a) / 1e6 for a, _ in arrivals])
-    weights = np.array([n for _, n in arrivals], dtype=float)
-    order = np.argsort(ages)
-    ages, share = ages[order], np.cumsum(weights[order]) / weights.sum()
-
-    def quantile(q: float) -> float:
-        return float(ages[min(int(np.searchsorted(share, q)), len(ages) - 1)])
-
-    return {"p50": quantile(0.5), "p99": quantile(0.99), "max": float(ages[-1])}
+    summary = sums.summary(now)
+    return {"p50": summary.p50, "p99": summary.p99, "max": sums.longest(now)}

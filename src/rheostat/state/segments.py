@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 
+from rheostat.arrays import Ints
 from rheostat.errors import CheckpointError
 from rheostat.state.cache import local_copy
 from rheostat.state.files import Folder
@@ -36,6 +37,7 @@ class Segment:
         bytes: size of the file in bytes.
         spans: by granule, the first and the last start of its instances in the segment.
         shards: the first and the last shard in the segment.
+        held: the rows of every shard, up to the last that has any; only where it was written, None elsewhere.
     """
 
     file: str
@@ -44,6 +46,7 @@ class Segment:
     bytes: int
     spans: Mapping[int, tuple[int, int]]
     shards: tuple[int, int]
+    held: Ints | None = field(default=None, compare=False, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """The segment as plain values."""

@@ -178,6 +178,7 @@ def write_rows(
         bytes=size,
         spans=spans,
         shards=(int(row_shards.min()), int(row_shards.max())),
+        held=np.bincount(row_shards),
     )
 
 

@@ -21,7 +21,7 @@ from rheostat.spark.input.epoch_streams import EpochStreams
 from rheostat.spark.input.shard_counts import rows_by_shard
 from rheostat.spark.output.epoch_outputs import EpochOutputs
 from rheostat.spark.progress import Progress, latency_of
-from rheostat.spark.stage.task_reports import PartReport
+from rheostat.spark.stage.task_reports import NO_SLOT, PartReport
 from rheostat.state.manifest import SourceState
 from rheostat.topology.nodes import Source
 
@@ -246,8 +246,7 @@ class Epoch:
         tables = self._query.plan.tables
         # Windows over the results of operators have late rows, too; the counts have only those of sources.
         downstream = [done for r in reports for t, done in r.tables.items() if t in tables and tables[t].level > 0]
-        arrivals = [point for r in reports for t in r.tables.values() for point in t.arrivals]
-        useful = self._by_slot(lambda report: sum(report.shards.values()))
+        useful = self._by_slot(lambda report: report.useful)
         return Progress(
             epoch=self._epoch,
             rows=sum(c.rows for c in counts.values()),
@@ -268,13 +267,15 @@ class Epoch:
             changes=self._routing.changes,
             fetched_bytes=sum(r.fetched for r in reports),
             migrated_bytes=sum(r.migrated for r in reports),
-            latency=latency_of(arrivals, time.time() * 1e6),
+            latency=latency_of(reports, self._query.checkpoint.shards, time.time() * 1e6),
         )
 
     def _by_slot(self, value: Callable[[PartReport], float]) -> dict[str, list[float]]:
         """By component, the sum of a value over the reports of each slot."""
         sums: dict[str, list[float]] = {}
         for report in self._state.reports:
+            if report.slot == NO_SLOT:
+                continue
             slots = max(self._routing.routing[report.component]) + 1
             sums.setdefault(report.component, [0.0] * slots)[report.slot] += value(report)
         return sums

@@ -44,7 +44,7 @@ def collect_reports(stage: DataFrame) -> list[PartReport]:
         CheckpointError: a task could not read the state.
     """
     try:
-        return [PartReport.from_json(row.report) for row in stage.collect()]
+        return [PartReport.from_wire(row.report, bytes(row.shards)) for row in stage.collect()]
     except Exception as error:
         explained = explain_error(error)
         if explained is error:

@@ -1,4 +1,4 @@
-"""The reports of tasks to the driver: plain values, sent as one line of JSON per task."""
+"""The reports of tasks to the driver: one line of JSON per task, and bytes with what was measured of every shard."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from rheostat.arrays import Floats, Ints
+from rheostat.spark.stage.shard_tally import RECORD, Records, ShardTally
 from rheostat.state.segments import Segment
 
 
@@ -24,7 +25,7 @@ class TableReport:
         dropped: rows that missed every window.
         nulls: rows without event time.
         max_time: newest event time, in microseconds; None if no row had one.
-        arrivals: arrival times in microseconds with the number of rows at each, thinned.
+        held: on the driver, the rows of every shard in the segment, up to the last that has any; None if unknown.
     """
 
     segment: Segment | None = None
@@ -34,7 +35,7 @@ class TableReport:
     dropped: int = 0
     nulls: int = 0
     max_time: int | None = None
-    arrivals: list[tuple[float, int]] = field(default_factory=list)
+    held: npt.NDArray[np.int32] | None = None
 
 
 @dataclass
@@ -52,74 +53,113 @@ class ResultFile:
     rows: int
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
+class TaskUsage:
+    """What a task used, and where it ran.
+
+    Attributes:
+        cpu: seconds of a core that its process used during the task.
+        memory: largest resident memory of the process so far, in bytes.
+        host: the host as Spark names it.
+        executor: id of the Spark executor; empty if unknown.
+        machine: the machine's own name; several hosts of Spark may be one machine.
+        processors: processors of the machine that the process may use.
+    """
+
+    cpu: float = float("nan")
+    memory: float = float("nan")
+    host: str = ""
+    executor: str = ""
+    machine: str = ""
+    processors: int = 0
+
+
+NO_SLOT = -1
+"""The slot of a task that reads rows of all shards, whatever their routing."""
+
+
+@dataclass(eq=False)
 class PartReport:
     """What one task did.
 
+    A task creates the report before it reads its input, and fills it in this order:
+
+    1. For every feed, ``tally.receive`` with the shard, the number of rows and the arrival time of what it received.
+    2. For every table, ``tables[name]``, and ``tally.spend`` with the shards that its work was for.
+    3. ``tally.spread`` with the seconds of reading and decoding the input, which belong to all rows.
+    4. ``seconds``, ``reading`` and ``usage``.
+
+    Then ``to_wire`` gives what travels to the driver, where ``from_wire`` restores the report with ``shards`` filled.
+
     Attributes:
         component: the component of the task.
-        slot: the slot of the task.
-        seconds: duration of the task, without waiting for its input.
+        slot: the slot of the task. ``NO_SLOT`` if no placement of shards changes what the task does: its rows count by
+            shard, but its seconds belong to reading and not to the work of the component's slots.
+        seconds: duration of the task, including the time to read its input.
+        reading: the part of it until all input was read.
         tables: by table, what the task did with it.
         results: the result files that it wrote.
-        shards: by shard, its useful seconds; shards without work are left out.
         hottest: the busiest key: its shard, the key in words and its share of the task's work; None if not known.
         fetched: bytes copied from the checkpoint to the node's cache.
         migrated: the part of ``fetched`` copied because shards moved to this slot.
+        usage: what the task used, and where it ran.
+        shards: on the driver, one record for every shard with rows or work.
+        tally: in the task, what was measured of every shard so far.
     """
 
     component: str
     slot: int
     _: KW_ONLY
     seconds: float = 0.0
+    reading: float = 0.0
     tables: dict[str, TableReport] = field(default_factory=dict)
     results: list[ResultFile] = field(default_factory=list)
-    shards: dict[int, float] = field(default_factory=dict)
     hottest: tuple[int, str, float] | None = None
     fetched: int = 0
     migrated: int = 0
+    usage: TaskUsage = TaskUsage()
+    shards: Records = field(default_factory=lambda: np.zeros(0, RECORD))
+    tally: ShardTally = field(default_factory=ShardTally)
 
-    def spend(self, shards: Ints, seconds: float, measured: Floats | None = None) -> None:
-        """Add seconds of work to the shards that caused it.
-
-        Args:
-            shards: the shard of every row.
-            seconds: the seconds spent on all rows.
-            measured: the measured seconds of every shard, if any. The rest is divided among shards by their rows.
-        """
-        if not len(shards):
-            return
-        rows = np.bincount(shards)
-        measured_total = 0.0 if measured is None else float(measured.sum())
-        by_shard = rows * (max(seconds - measured_total, 0.0) / len(shards))
-        if measured is not None:
-            by_shard = by_shard + measured[: len(by_shard)]
-        for shard in np.flatnonzero(by_shard):
-            self.shards[int(shard)] = self.shards.get(int(shard), 0.0) + round(float(by_shard[shard]), 7)
+    @property
+    def useful(self) -> float:
+        """On the driver, the useful seconds of all shards."""
+        return float(self.shards["seconds"].sum())
 
     def note_hottest(self, candidate: tuple[int, str, float]) -> None:
         """Keep the key with the largest share, if the task runs several operators."""
         if self.hottest is None or candidate[2] > self.hottest[2]:
             self.hottest = candidate
 
-    def to_json(self) -> str:
-        """The report as one line of JSON."""
-        return json.dumps(self, default=_to_plain)
+    def to_wire(self) -> tuple[str, bytes]:
+        """The report as one line of JSON, and its shards as bytes."""
+        held = [(n, t.segment.held) for n, t in self.tables.items() if t.segment and t.segment.held is not None]
+        value = {name: v for name, v in vars(self).items() if name not in ("shards", "tally")}
+        value["held"] = {name: len(rows) for name, rows in held}
+        parts = [self.tally.records().tobytes(), *(rows.astype("<i4").tobytes() for _, rows in held)]
+        return json.dumps(value, default=_to_plain), b"".join(parts)
 
     @classmethod
-    def from_json(cls, text: str) -> PartReport:
-        """The report that ``to_json`` wrote."""
+    def from_wire(cls, text: str, data: bytes) -> PartReport:
+        """The report that ``to_wire`` wrote."""
         value = json.loads(text)
+        tables = {name: _table_report(t) for name, t in value["tables"].items()}
+        end = len(data)
+        for name, length in reversed(value["held"].items()):
+            end -= 4 * length
+            tables[name].held = np.frombuffer(data, "<i4", length, end)
         return cls(
             value["component"],
             value["slot"],
             seconds=value["seconds"],
-            tables={name: _table_report(t) for name, t in value["tables"].items()},
+            reading=value["reading"],
+            tables=tables,
             results=[ResultFile(**r) for r in value["results"]],
-            shards={int(shard): seconds for shard, seconds in value["shards"].items()},
             hottest=tuple(value["hottest"]) if value["hottest"] else None,
             fetched=value["fetched"],
             migrated=value["migrated"],
+            usage=TaskUsage(**value["usage"]),
+            shards=np.frombuffer(data[:end], RECORD),
         )
 
 

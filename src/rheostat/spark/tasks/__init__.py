@@ -15,5 +15,6 @@ In reading order:
 ``hottest_key``     the key that caused the most work in a task
 ``time_limit``      a time limit on the user's functions
 ``result_files``    results as Parquet files
-``arrival_times``   the arrival times of rows, thinned for the quantiles of latency
+``received_rows``   rows, bytes and arrival times of what a task received, by shard
+``worker``          the process that runs a task: where it is, and what a task uses of it
 """

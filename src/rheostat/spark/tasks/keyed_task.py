@@ -15,12 +15,12 @@ from rheostat.elastic.routing.table import owned, shards_of
 from rheostat.keyed import frame_calls, key_calls
 from rheostat.keyed.call_result import CallMoment, CallResult
 from rheostat.keyed.keyed_layout import TIMERS, TOUCHED
-from rheostat.planning.feeds import ARRIVAL, MAX_TIME
+from rheostat.planning.feeds import MAX_TIME
 from rheostat.spark.stage.specs import KeyedTableSpec, StageSpec
 from rheostat.spark.stage.task_reports import PartReport, TableReport
-from rheostat.spark.tasks.arrival_times import arrivals_of
 from rheostat.spark.tasks.hottest_key import hottest_key
 from rheostat.spark.tasks.keyed_rows import read_rows, user_columns
+from rheostat.spark.tasks.received_rows import note_received
 from rheostat.spark.tasks.result_files import write_results
 from rheostat.spark.tasks.time_limit import time_limit
 from rheostat.state.keyed_table import KeyedReader, write_keys
@@ -56,9 +56,10 @@ def ingest_rows(spec: StageSpec, table_spec: KeyedTableSpec, arrived: pa.Table |
         result = call(process, table_spec.table.layout, user_columns(process, rows), state, moment)
     if process.clock == "event" and process.ttl is not None:
         result = touch_by_event_time(result, state, table_spec.before, rows)
-    table_report.arrivals = arrivals_of(rows[process.upstream]) if ARRIVAL in rows[process.upstream].columns else []
+    for stream, frame in rows.items():
+        note_received(report, stream, frame, shards)
     _write(spec, table_spec, result, report)
-    report.spend(shards_of(hashes, shards), time.perf_counter() - began, _seconds_by_shard(result, shards))
+    report.tally.spend(shards_of(hashes, shards), time.perf_counter() - began, _seconds_by_shard(result, shards))
     report.note_hottest(hottest_key(process, rows, result, shards))
 
 
@@ -85,7 +86,7 @@ def call_timers(spec: StageSpec, table_spec: KeyedTableSpec, report: PartReport)
         result = touch_by_event_time(result, due, until, {})
     _write(spec, table_spec, result, report)
     shards = shards_of(due[HASH].to_numpy(), len(spec.routing[report.component]))
-    report.spend(shards, time.perf_counter() - began)
+    report.tally.spend(shards, time.perf_counter() - began)
 
 
 def touch_by_event_time(

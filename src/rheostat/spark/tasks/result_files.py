@@ -29,3 +29,4 @@ def write_results(spec: StageSpec, operator: str, results: pa.Table | None, repo
     file = f"part-{report.slot}-{uuid.uuid4().hex[:12]}.parquet"
     pq.write_table(results, folder.path(file), filesystem=folder.filesystem)
     report.results.append(ResultFile(operator, file, len(results)))
+    report.tally.spread(size=results.nbytes)

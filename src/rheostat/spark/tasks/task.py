@@ -15,10 +15,11 @@ from rheostat.spark.stage.task_reports import PartReport
 from rheostat.spark.tasks.keyed_task import call_timers, ingest_rows
 from rheostat.spark.tasks.window_close import close_windows
 from rheostat.spark.tasks.window_ingest import ingest_partials
+from rheostat.spark.tasks.worker import TaskClock
 from rheostat.state.cache import drain_fetches
 
-REPORT_SCHEMA = "report string"
-"""What a task returns to Spark: its report as one line of JSON."""
+REPORT_SCHEMA = "report string, shards binary"
+"""What a task returns to Spark: the two values of ``PartReport.to_wire``."""
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """A function for ``mapInArrow``."""
@@ -34,50 +35,44 @@ def close_task(spec: StageSpec) -> Task:
     return _task(spec, _close_part)
 
 
-def _task(spec: StageSpec, work: Callable[[StageSpec, int, Iterable[pa.RecordBatch]], PartReport]) -> Task:
+def _task(spec: StageSpec, work: Callable[[StageSpec, PartReport, Iterable[pa.RecordBatch]], None]) -> Task:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         _freeze_modules()
         context = TaskContext.get()
         assert context is not None
-        part = context.partitionId()
+        report = PartReport(*spec.parts[context.partitionId()])
+        clock = TaskClock()
         drain_fetches()
         try:
-            report = work(spec, part, batches)
+            work(spec, report, batches)
         except OverflowError as error:
-            names = [o for t in spec.tables[spec.parts[part][0]] for o in t.table.operators]
+            names = [o for t in spec.tables[report.component] for o in t.table.operators]
             raise OperatorError(", ".join(names), str(error)) from error  # a sum exceeds bigint
         _count_fetches(spec, report)
-        yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
+        yield clock.wire(report)
 
     return run
 
 
-def _ingest_part(spec: StageSpec, part: int, batches: Iterable[pa.RecordBatch]) -> PartReport:
-    component, slot = spec.parts[part]
-    arrived = list(batches)
+def _ingest_part(spec: StageSpec, report: PartReport, batches: Iterable[pa.RecordBatch]) -> None:
     began = time.perf_counter()
-    report = PartReport(component, slot)
+    arrived = list(batches)
+    report.reading = time.perf_counter() - began
     table = pa.Table.from_batches(arrived) if arrived else None
-    for table_spec in spec.tables[component]:
+    for table_spec in spec.tables[report.component]:
         ingest_partials(spec, table_spec, table, report)
-    for keyed in spec.keyed[component]:
+    for keyed in spec.keyed[report.component]:
         ingest_rows(spec, keyed, table, report)
-    report.seconds = time.perf_counter() - began
-    return report
+    report.tally.spread(seconds=report.reading)
 
 
-def _close_part(spec: StageSpec, part: int, batches: Iterable[pa.RecordBatch]) -> PartReport:
+def _close_part(spec: StageSpec, report: PartReport, batches: Iterable[pa.RecordBatch]) -> None:
     for _ in batches:
         pass  # the input has one row per task, only to make Spark start the task
-    component, slot = spec.parts[part]
-    began = time.perf_counter()
-    report = PartReport(component, slot)
-    for table_spec in spec.tables[component]:
+    for table_spec in spec.tables[report.component]:
         close_windows(spec, table_spec, report)
-    for keyed in spec.keyed[component]:
+    for keyed in spec.keyed[report.component]:
         call_timers(spec, keyed, report)
-    report.seconds = time.perf_counter() - began
-    return report
 
 
 def _count_fetches(spec: StageSpec, report: PartReport) -> None:

@@ -8,13 +8,13 @@ import polars as pl
 import pyarrow as pa
 
 from rheostat.elastic.routing.table import owned, shards_of
-from rheostat.planning.feeds import ARRIVAL, MAX_TIME, Feed
+from rheostat.planning.feeds import MAX_TIME, Feed
 from rheostat.planning.results import finish
 from rheostat.spark.stage.specs import StageSpec, WindowTableSpec
 from rheostat.spark.stage.task_reports import PartReport, TableReport
-from rheostat.spark.tasks.arrival_times import arrivals_of
 from rheostat.spark.tasks.feed_rows import feeds_of
 from rheostat.spark.tasks.pane_placement import place_partials
+from rheostat.spark.tasks.received_rows import note_received
 from rheostat.spark.tasks.result_files import write_results
 from rheostat.state.window_table import TableReader, arrow_schema, fit_to_schema, to_polars, write_rows
 from rheostat.windows.custom import GROUP, Custom
@@ -40,7 +40,7 @@ def ingest_partials(spec: StageSpec, table_spec: WindowTableSpec, arrived: pa.Ta
     began = time.perf_counter()
     routing = spec.routing[report.component]
     table_report = report.tables[table_spec.table.name] = TableReport()
-    new = _new_partials(spec, table_spec, arrived, table_report)
+    new = _new_partials(spec, table_spec, arrived, report)
     placed = [] if new is None or new.is_empty() else [place_partials(table_spec, new, table_report)]
     rows = _with_folded(table_spec, placed, routing, report.slot)
     if rows is not None:
@@ -49,18 +49,19 @@ def ingest_partials(spec: StageSpec, table_spec: WindowTableSpec, arrived: pa.Ta
         )
     if new is not None:
         _write_refreshed(spec, table_spec, new, report)
-        report.spend(shards_of(new[HASH].to_numpy(), len(routing)), time.perf_counter() - began)
+        report.tally.spend(shards_of(new[HASH].to_numpy(), len(routing)), time.perf_counter() - began)
 
 
 def _new_partials(
-    spec: StageSpec, table_spec: WindowTableSpec, arrived: pa.Table | None, report: TableReport
+    spec: StageSpec, table_spec: WindowTableSpec, arrived: pa.Table | None, report: PartReport
 ) -> pl.DataFrame | None:
     """The new partials, one row per pane and key; None if nothing arrived for the table."""
-    layout = table_spec.table.layout
+    layout, table_report = table_spec.table.layout, report.tables[table_spec.table.name]
     fresh: list[pl.DataFrame] = []
     for feed, rows in feeds_of(spec, table_spec.table.name, arrived):
         frame = to_polars(_cast_state_columns(rows, layout))
-        fresh.append(_partials_of_rows(layout, frame) if feed.raw else _count_rows(report, feed, frame))
+        note_received(report, feed.stream, frame, len(spec.routing[report.component]))
+        fresh.append(_partials_of_rows(layout, frame) if feed.raw else _count_rows(table_report, feed, frame))
     if not fresh:
         return None
     names = [START, *(c.name for c in layout.columns)]
@@ -116,8 +117,6 @@ def _count_rows(report: TableReport, feed: Feed, frame: pl.DataFrame) -> pl.Data
             newest = timed[MAX_TIME].max()
             assert isinstance(newest, int)
             report.max_time = newest if report.max_time is None else max(report.max_time, newest)
-        if ARRIVAL in frame.columns:
-            report.arrivals = arrivals_of(frame)
     return timed
 
 

@@ -1,0 +1,232 @@
+"""What one task measured of every shard: rows, useful seconds, bytes and arrival times.
+
+A task fills a ``ShardTally``. It travels to the driver as the bytes of one NumPy array with a record per shard, because
+as JSON 8,192 shards would cost more than the rows of a small epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rheostat.arrays import Floats, Ints
+
+QUANTILES = np.array([0.25, 0.5, 0.85, 0.99, 1.0])
+"""The quantiles of latency at which the arrival times of a shard are kept."""
+
+SHARES = np.array([0.4, 0.2, 0.35, 0.05, 0.0])
+"""The share of a shard's rows that each of them stands for, so that the median and the 99th percentile are exact."""
+
+RECORD = np.dtype(
+    [
+        ("shard", "<i4"),
+        ("rows", "<i8"),
+        ("seconds", "<f8"),
+        ("bytes", "<f8"),
+        ("timed", "<i8"),
+        ("arrival", "<f8"),
+        ("points", "<f8", (len(QUANTILES),)),
+    ]
+)
+"""One shard in one task.
+
+``shard`` its number; ``rows`` rows received; ``seconds`` useful seconds; ``bytes`` bytes of rows in and out; ``timed``
+rows with a known arrival time; ``arrival`` their mean, and ``points`` their values at ``QUANTILES`` of latency, newest
+first, in microseconds since 1970, NaN if ``timed`` is 0.
+"""
+
+Records = npt.NDArray[np.void]
+"""An array of ``RECORD``, at most one per shard."""
+
+Values = npt.NDArray[np.floating[Any]] | npt.NDArray[np.signedinteger[Any]]
+"""Numbers by shard."""
+
+_EXACT = 1 << 16
+"""Up to so many arrival times are sorted; more are first counted in bins."""
+
+_CELLS = 1 << 20
+"""About how many bins there are over all shards."""
+
+_AGE_BITS = 50
+"""Bits for the age of a row in microseconds; the other bits of a sort key have the shard."""
+
+
+@dataclass
+class ShardTally:
+    """Sums up what a task measured of every shard.
+
+    A task calls ``receive`` once per feed with what arrived, ``spend`` once per table with what that took, ``spread``
+    for whatever no shard caused alone, and ``records`` at the end.
+
+    >>> tally = ShardTally()
+    >>> tally.receive("loans", np.array([3, 3, 5]), arrival=np.array([10.0, 30.0, 20.0]), size=600)
+    >>> tally.spend(np.array([3, 3, 5]), seconds=0.6)
+    >>> tally.spread(seconds=0.3)
+    >>> records = tally.records()
+    >>> records["shard"].tolist(), records["rows"].tolist(), records["seconds"].round(3).tolist()
+    ([3, 5], [2, 1], [0.6, 0.3])
+    >>> records["arrival"].tolist(), records["bytes"].tolist()
+    ([20.0, 20.0], [400.0, 200.0])
+    """
+
+    _streams: dict[str, tuple[Ints, Ints | None, Floats | None]] = field(default_factory=dict)
+    _seconds: Floats = field(default_factory=lambda: np.zeros(0))
+    _bytes: Floats = field(default_factory=lambda: np.zeros(0))
+    _entries: Floats = field(default_factory=lambda: np.zeros(0))
+    _common_seconds: float = 0.0
+    _common_bytes: float = 0.0
+
+    def receive(
+        self,
+        stream: str,
+        shards: Ints,
+        *,
+        rows: Ints | None = None,
+        arrival: Floats | None = None,
+        size: int = 0,
+    ) -> None:
+        """Note what arrived from a stream: rows, or partials of rows.
+
+        All tables of a component see the same rows of a stream, so each stream counts once, and that with arrival times
+        if any has them. The bytes of all feeds count.
+
+        Args:
+            stream: the stream.
+            shards: the shard of every row or partial.
+            rows: the rows of every partial; None for rows.
+            arrival: the arrival time of every row, or the mean of every partial, in microseconds; NaN where unknown.
+            size: bytes of all of them, which are spread over the shards by number.
+        """
+        if not len(shards):
+            return
+        self._bytes = _sum(self._bytes, np.bincount(shards) * (size / len(shards)))
+        known = self._streams.get(stream)
+        if known is None or (known[2] is None and arrival is not None):
+            self._streams[stream] = (shards, rows, arrival)
+
+    def spend(self, shards: Ints, seconds: float, measured: Floats | None = None) -> None:
+        """Add seconds of work to the shards that caused it.
+
+        Args:
+            shards: the shard of every row or partial.
+            seconds: the seconds spent on all of them.
+            measured: the measured seconds of every shard, if any. The rest is divided among shards by their rows.
+        """
+        if not len(shards):
+            return
+        entries = np.bincount(shards).astype(np.float64)
+        self._entries = _sum(self._entries, entries)
+        measured_total = 0.0 if measured is None else float(measured.sum())
+        self._seconds = _sum(self._seconds, entries * (max(seconds - measured_total, 0.0) / len(shards)))
+        if measured is not None:
+            self._seconds = _sum(self._seconds, measured)
+
+    def spread(self, *, seconds: float = 0.0, size: int = 0) -> None:
+        """Add what belongs to all shards that ``spend`` sees in this task, in proportion to their rows.
+
+        Args:
+            seconds: seconds that belong to all rows, such as those of reading them.
+            size: bytes that belong to all rows, such as those of the results.
+        """
+        self._common_seconds += seconds
+        self._common_bytes += size
+
+    def records(self) -> Records:
+        """Return one record for every shard that had rows or work."""
+        rows, timed, arrival, points = _arrivals(list(self._streams.values()))
+        share = self._entries / max(float(self._entries.sum()), 1.0)
+        seconds = _sum(self._seconds, share * self._common_seconds)
+        size = _sum(self._bytes, share * self._common_bytes)
+        columns = {"rows": rows, "timed": timed, "seconds": seconds, "bytes": size}
+        length = max(len(values) for values in columns.values())
+        dense = {name: _sum(np.zeros(length), values) for name, values in columns.items()}
+        present = np.flatnonzero((dense["rows"] > 0) | (dense["seconds"] > 0))
+        records = np.zeros(len(present), RECORD)
+        records["shard"] = present
+        for name, values in dense.items():
+            records[name] = values[present]
+        records["arrival"], records["points"] = np.nan, np.nan
+        known = np.flatnonzero(records["timed"] > 0)
+        records["arrival"][known] = arrival[present[known]]
+        records["points"][known] = points[present[known]]
+        return records
+
+
+def records_of(data: bytes) -> Records:
+    """Return the records that ``tobytes`` made bytes of."""
+    return np.frombuffer(data, RECORD)
+
+
+def _sum(a: Values, b: Values) -> Floats:
+    """Return the sum of two arrays by shard, the shorter of which has zeros at its end.
+
+    >>> _sum(np.array([1.0]), np.array([1.0, 2.0])).tolist()
+    [2.0, 2.0]
+    """
+    short, long = (a, b) if len(a) < len(b) else (b, a)
+    total: Floats = long.astype(np.float64)
+    total[: len(short)] += short
+    return total
+
+
+def _arrivals(received: Sequence[tuple[Ints, Ints | None, Floats | None]]) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return by shard the rows, the rows with an arrival time, their mean arrival and its ``QUANTILES`` of latency."""
+    rows: Floats = np.zeros(0)
+    all_shards, all_weights, all_times = [], [], []
+    for shards, counts, arrival in received:
+        weights = np.ones(len(shards), np.int64) if counts is None else counts
+        rows = _sum(rows, np.bincount(shards, weights=weights))
+        if arrival is None:
+            continue
+        known = np.isfinite(arrival) & (weights > 0)
+        all_shards.append(shards[known])
+        all_weights.append(weights[known])
+        all_times.append(np.rint(arrival[known]).astype(np.int64))
+    if not any(len(s) for s in all_shards):
+        return rows, np.zeros(0), np.zeros(0), np.zeros((0, len(QUANTILES)))
+    shards, weights, times = (np.concatenate(parts) for parts in (all_shards, all_weights, all_times))
+    newest = int(times.max())
+    ages = np.minimum(newest - times, (1 << _AGE_BITS) - 1)
+    timed = np.bincount(shards, weights=weights).astype(np.float64)
+    # Ages are small numbers, so their sums are exact to far less than a microsecond.
+    total = np.bincount(shards, weights=weights * ages.astype(np.float64))
+    with np.errstate(invalid="ignore"):
+        mean = newest - total / timed
+    return rows, timed, mean, newest - _quantiles_by_shard(shards, ages, weights, timed)
+
+
+def _quantiles_by_shard(shards: Ints, ages: Ints, weights: Ints, totals: Floats) -> Floats:
+    """Return the ``QUANTILES`` of ages by shard; 0 for shards without any.
+
+    Args:
+        shards: the shard of every value.
+        ages: the values, at least 0.
+        weights: the rows that each stands for.
+        totals: the rows of every shard.
+    """
+    if len(shards) > _EXACT:
+        shards, ages, weights = _binned(shards, ages, weights, len(totals))
+    order = np.argsort((shards << _AGE_BITS) | ages)
+    reached = np.cumsum(weights[order])
+    before = np.cumsum(totals) - totals
+    present = np.flatnonzero(totals)
+    ranks = before[present, None] + np.maximum(np.ceil(QUANTILES * totals[present, None] - 1e-9), 1)
+    quantiles = np.zeros((len(totals), len(QUANTILES)))
+    quantiles[present] = ages[order][np.searchsorted(reached, ranks)]
+    return quantiles
+
+
+def _binned(shards: Ints, ages: Ints, weights: Ints, count: int) -> tuple[Ints, Ints, Ints]:
+    """Return fewer values: those of a shard that are close together are replaced by the middle of their bin."""
+    bins = max(_CELLS // count, 64)
+    width = int(ages.max()) / bins + 1e-9
+    cells = np.bincount(
+        shards * bins + np.minimum((ages / width).astype(np.int64), bins - 1), weights=weights, minlength=count * bins
+    )
+    used = np.flatnonzero(cells)
+    middle = ((used % bins + 0.5) * width).astype(np.int64)
+    return used // bins, middle, cells[used].astype(np.int64)

@@ -1,0 +1,79 @@
+"""The process that runs a task: where it is, and what a task uses of it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import sys
+import time
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+
+from rheostat.spark.stage.task_reports import PartReport, TaskUsage
+
+
+class TaskClock:
+    """Measures a task. It starts when it is created: before the input is read.
+
+    Attributes:
+        began: when the task began, in seconds of ``time.perf_counter``.
+    """
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+        self._cpu = time.process_time()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the task began."""
+        return time.perf_counter() - self.began
+
+    def wire(self, report: PartReport) -> pa.RecordBatch:
+        """End the task: note in its report how long it took and what it used, and return what travels to the driver."""
+        report.seconds, report.usage = self.seconds, self.usage()
+        line, shards = report.to_wire()
+        return pa.RecordBatch.from_pydict({"report": [line], "shards": [shards]})
+
+    def usage(self) -> TaskUsage:
+        """What the task used so far, and where it ran."""
+        host, executor = _executor()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return TaskUsage(
+            cpu=time.process_time() - self._cpu,
+            memory=peak if sys.platform == "darwin" else peak * 1024,
+            host=host,
+            executor=executor,
+            machine=socket.gethostname(),
+            processors=_processors(),
+        )
+
+
+def _processors() -> int:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@cache
+def _executor() -> tuple[str, str]:
+    """The name of the host as Spark knows it, and the id of the Spark executor; ``driver`` in local mode.
+
+    Spark does not tell its Python workers. Their grandparent is the executor's JVM, whose arguments have both.
+    """
+    try:
+        stat = Path(f"/proc/{os.getppid()}/stat").read_text()
+        parent = stat.rpartition(")")[2].split()[1]
+        jvms = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in (os.getppid(), int(parent))]
+    except (OSError, IndexError, ValueError):
+        return socket.gethostname(), ""
+    for line in jvms:
+        arguments = line.decode(errors="replace").split("\0")
+        if "--executor-id" in arguments[:-1]:
+            values = dict(pairwise(arguments))
+            return values.get("--hostname", socket.gethostname()), values["--executor-id"]
+    return socket.gethostname(), "driver"
