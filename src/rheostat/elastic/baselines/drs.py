@@ -29,6 +29,7 @@ from rheostat.elastic.streamswitch.diagnose import concluded, nothing, severe_fi
 from rheostat.elastic.streamswitch.diagnosis import OURS, Diagnosis, Health, Limits, Rules
 from rheostat.elastic.streamswitch.epoch_diagnose import Situation, hopeless, proposal
 from rheostat.elastic.streamswitch.epoch_diagnose import described as described_epochs
+from rheostat.elastic.streamswitch.epoch_sizes import Demand
 from rheostat.elastic.streamswitch.epoch_sizes import fewest_slots as law_slots
 from rheostat.elastic.streamswitch.health import described, problem, slot_health, slot_strains
 from rheostat.elastic.streamswitch.readings import Readings
@@ -144,7 +145,7 @@ def drs_epochs(situation: Situation) -> Proposal:
     seen, limits = situation.readings, situation.limits
     if seen.problem:
         return Proposal(reasons=(seen.problem,))
-    demand = replace(situation.demand(seen.rate), coming=float("nan"))
+    demand = Demand(seen.law, seen.rate, limits.margin)
     needs = {name: replace(need, largest=0.0) for name, need in situation.needs.items()}
     now = {name: part.slots for name, part in situation.plans.items()}
     wanted, latency = law_slots(demand, needs, limits.bound, limits.min_slots, limits.max_slots)
@@ -155,7 +156,12 @@ def drs_epochs(situation: Situation) -> Proposal:
     feasible = latency <= limits.bound
     if not feasible:
         reasons.append(hopeless(situation, demand, wanted))
-    if seen.latency > limits.bound and any(wanted[name] < count <= limits.max_slots for name, count in now.items()):
+    fewer = any(wanted[name] < count <= limits.max_slots for name, count in now.items())
+    if (
+        fewer
+        and seen.latency > limits.bound
+        and latency >= demand.latency({n: needs[n].over(c) for n, c in now.items()})
+    ):
         wanted = {name: max(count, now[name]) for name, count in wanted.items()}
         reasons.append(f"no slot is given up while rows take {seen.latency:.3g} s")
     if wanted == now:
@@ -168,7 +174,7 @@ def drs_lb_epochs(situation: Situation) -> Proposal:
     found = drs_epochs(situation)
     if found.revisions or situation.readings.problem:
         return found
-    demand = replace(situation.demand(situation.readings.rate), coming=float("nan"))
+    demand = Demand(situation.readings.law, situation.readings.rate, situation.limits.margin)
     projected = demand.latency(situation.present)
     if situation.health(projected) != Health.SEVERE:
         return found

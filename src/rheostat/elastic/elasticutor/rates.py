@@ -14,6 +14,9 @@ from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan
 from rheostat.elastic.model.smoothing import RATE_WEIGHT
 
+_HALF_BUSY = 0.5
+"""Share of the time that a slot works, below which it is one too many."""
+
 
 @dataclass(frozen=True, eq=False)
 class Rates:
@@ -79,8 +82,18 @@ class Rates:
         return Rates(operators, observation.cores, external, time, current, observation.law or self.law)
 
     def overhead(self, plan: Plan) -> float | None:
-        """Return the seconds that an epoch costs without rows under a plan; None in an engine without epochs."""
-        return None if self.law is None else float(self.law.fixed(sum(plan.slots().values())))
+        """Return the seconds that an epoch costs without rows; None in an engine without epochs.
+
+        Every slot has its share in it, and the number of slots is what is to be decided. So slots that would be idle
+        for more than half of the time are not counted.
+        """
+        if self.law is None:
+            return None
+        slots = 0.0
+        for name, count in plan.slots().items():
+            busy = float(self.operators[name].work().sum()) if self.operators[name].service > 0 else count
+            slots += min(count, max(busy / _HALF_BUSY, 1.0))
+        return float(self.law.fixed(slots))
 
     def _round_in_progress(
         self, observation: Observation, time: float, every: float

@@ -1,8 +1,9 @@
 """Spreads shards evenly over another number of slots, with few moves: fast enough for thousands of shards.
 
 Slots that have more than an even share give up shards that together make up the excess, the largest ones that fit
-first. These shards, and those of slots that go, are dealt largest first to the slot with least load. That is Graham's
-longest-processing-time rule, which stays within 4/3 of the best possible largest load.
+first. These shards, and those of slots that go, are dealt largest first to the slot with least load. Where the shards
+that stayed leave the slots uneven, all shards are dealt anew. That is Graham's longest-processing-time rule, which
+stays within 4/3 of the best possible largest load.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import heapq
 import numpy as np
 
 from rheostat.arrays import Floats, Ints
-from rheostat.elastic.routing.balance import with_idle_shards
+from rheostat.elastic.routing.balance import slot_loads, with_idle_shards
+
+_NEARLY = 1.05
+"""A largest load up to this many times the least possible one is even enough."""
 
 
 def spread(routing: Ints, loads: Floats, slots: int) -> Ints:
@@ -33,13 +37,28 @@ def spread(routing: Ints, loads: Floats, slots: int) -> Ints:
     weights = with_idle_shards(loads)
     where, even = routing.copy(), float(weights.sum()) / slots
     orphans = [np.flatnonzero(where >= slots)]
-    totals = np.bincount(where[where < slots], weights=weights[where < slots], minlength=slots)
+    totals = slot_loads(where[where < slots], weights[where < slots], slots)
     for slot in np.flatnonzero(totals > even * (1 + 1e-9)).tolist():
         shards = np.flatnonzero(where == slot)
         given = shards[_worth(weights[shards], totals[slot] - even)]
         totals[slot] -= weights[given].sum()
         orphans.append(given)
-    loose = np.concatenate(orphans)
+    reached = _deal(where, weights, totals, np.concatenate(orphans))
+    if reached <= _NEARLY * max(even, float(weights.max())):
+        return where
+    anew = where.copy()
+    return anew if _deal(anew, weights, np.zeros(slots), np.arange(len(where))) < reached else where
+
+
+def _deal(where: Ints, weights: Floats, totals: Floats, loose: Ints) -> float:
+    """Give shards to slots, the heaviest first and always to the least loaded slot; return the largest load.
+
+    Args:
+        where: the slot of every shard; changed in place.
+        weights: the load of every shard.
+        totals: the load of every slot without the shards to give.
+        loose: the shards to give.
+    """
     loose = loose[np.argsort(-weights[loose], kind="stable")]
     heap = [(total, slot) for slot, total in enumerate(totals.tolist())]
     heapq.heapify(heap)
@@ -47,7 +66,7 @@ def spread(routing: Ints, loads: Floats, slots: int) -> Ints:
         total, slot = heap[0]
         where[shard] = slot
         heapq.heapreplace(heap, (total + weight, slot))
-    return where
+    return float(max(total for total, _ in heap))
 
 
 def _worth(weights: Floats, excess: float) -> Ints:

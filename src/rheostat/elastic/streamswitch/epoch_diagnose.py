@@ -27,11 +27,18 @@ from rheostat.elastic.streamswitch.diagnosis import Health, Limits
 from rheostat.elastic.streamswitch.epoch_examine import EpochReadings
 from rheostat.elastic.streamswitch.epoch_sizes import Demand, Need, Slots, fewest_slots
 
-ALERT_SHARE = 2 / 3
+ALERT_SHARE = 0.75
 """Measured latency counts as high above this share of the way from that of an empty epoch to the bound.
 
 The paper alerts at a tenth of the bound. In an engine with epochs even rows without any load wait for 1.5 epochs, which
 is more than that, so the alert is measured from there.
+"""
+
+_ERRORS = 2.5
+"""The safety margin is this many times the law's recent error, and at most the margin of the limits.
+
+The paper keeps a share of the service rate free, also for rows that nobody knows of yet. Here the rows of the next
+epoch are known, and what remains is the error of the law. So a share of the bound is kept free, as large as needed.
 """
 
 _EVEN_ENOUGH = 1.05
@@ -55,7 +62,18 @@ class Situation:
     def demand(self, rate: float) -> Demand:
         """Return what has to be processed, at a rate of rows per second."""
         seen = self.readings
-        return Demand(seen.law, rate, self.limits.margin, seen.coming, seen.waited)
+        return Demand(seen.law, rate, 0.0, seen.coming, seen.waited)
+
+    @property
+    def target(self) -> float:
+        """The projected latency to stay within, in seconds: the bound less the safety margin."""
+        return self.limits.bound * (1 - self.margin)
+
+    @property
+    def margin(self) -> float:
+        """The share of the bound to keep free."""
+        error = self.readings.error
+        return self.limits.margin if np.isnan(error) else min(self.limits.margin, _ERRORS * error)
 
     @property
     def needs(self) -> dict[str, Need]:
@@ -97,7 +115,7 @@ class Situation:
         if seen.coming >= 0 and seen.waited >= 0:
             next_epoch = replace(self.demand(0.0), margin=0.0).latency(self.present)
             measured = measured or next_epoch > self.alert
-        return Health(int(measured) + int(projected > self.limits.bound))
+        return Health(int(measured) + int(projected > self.target))
 
 
 def diagnose_epochs(situation: Situation) -> Proposal:
@@ -111,7 +129,7 @@ def diagnose_epochs(situation: Situation) -> Proposal:
     count = sum(part.slots for part in situation.plans.values())
     facts = described(situation, projected)
     if any(part.slots > limits.max_slots or part.slots < limits.min_slots for part in situation.plans.values()):
-        wanted, _ = fewest_slots(demand, needs, limits.bound, limits.min_slots, limits.max_slots)
+        wanted, _ = fewest_slots(demand, needs, situation.target, limits.min_slots, limits.max_slots)
         reason = f"every operator must have {limits.min_slots} to {limits.max_slots} slots"
         return proposal(situation, demand, wanted, (reason, facts))
     if state == Health.SEVERE:
@@ -119,10 +137,10 @@ def diagnose_epochs(situation: Situation) -> Proposal:
     if state == Health.MODERATE:
         return Proposal(reasons=(f"moderate: {facts}",))
     calm = situation.demand(seen.peak)
-    wanted, latency = fewest_slots(calm, needs, limits.bound, limits.min_slots, limits.max_slots)
-    if latency <= limits.bound and sum(wanted.values()) < count:
+    wanted, latency = fewest_slots(calm, needs, situation.target, limits.min_slots, limits.max_slots)
+    if latency <= situation.target and sum(wanted.values()) < count:
         reason = f"good, and stays good with {_total(wanted)} slots at {rows_per_second(seen.peak)}: {facts}"
-        return proposal(situation, calm, wanted, (reason,), within=limits.bound)
+        return proposal(situation, calm, wanted, (reason,), within=situation.target)
     return Proposal(reasons=(f"good: {facts}",))
 
 
@@ -131,17 +149,19 @@ def _relieve(situation: Situation, demand: Demand, facts: str) -> Proposal:
     limits, needs = situation.limits, situation.needs
     now = {name: part.slots for name, part in situation.plans.items()}
     evened = demand.latency({name: need.over(now[name]) for name, need in needs.items()})
-    if evened <= limits.bound:
-        balanced = proposal(situation, demand, now, (f"severe: {facts}",), within=limits.bound)
+    if evened <= situation.target:
+        balanced = proposal(situation, demand, now, (f"severe: {facts}",), within=situation.target)
         if balanced.revisions and balanced.feasible:
             return balanced
-    wanted, latency = fewest_slots(demand, needs, limits.bound, limits.min_slots, limits.max_slots)
+    wanted, latency = fewest_slots(demand, needs, situation.target, limits.min_slots, limits.max_slots)
     reasons = [f"severe: {facts}"]
-    if latency > limits.bound:
+    if latency > situation.target:
         reasons.append(hopeless(situation, demand, wanted))
-    # No slot is given up while latency is severe, also not where fewer would be a little faster.
-    wanted = {name: max(count, now[name]) for name, count in wanted.items()}
-    return proposal(situation, demand, wanted, tuple(reasons), feasible=latency <= limits.bound, within=limits.bound)
+        # No slot is given up while the bound cannot be kept, also not where fewer would be a little faster.
+        wanted = {name: max(count, now[name]) for name, count in wanted.items()}
+    return proposal(
+        situation, demand, wanted, tuple(reasons), feasible=latency <= situation.target, within=situation.target
+    )
 
 
 def proposal(
@@ -232,7 +252,7 @@ def described(situation: Situation, projected: float) -> str:
         f"latency {seen.latency:.3g} s (alert at {situation.alert:.3g} s), projected {_text(projected)} with {count} "
         f"slots (bound {limits.bound:g} s); {rows_per_second(seen.rate)} arrive, the busiest slot needs "
         f"{seen.rate * busiest:.2f} s per second, an epoch costs {float(seen.law.fixed(count)):.3g} s without rows; "
-        f"margin {limits.margin:.0%}"
+        f"margin {situation.margin:.0%}"
     )
 
 

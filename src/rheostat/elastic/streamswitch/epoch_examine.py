@@ -16,7 +16,7 @@ from rheostat.arrays import Floats
 from rheostat.elastic.model.epoch_law import EpochLaw
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.shift import shifted
-from rheostat.elastic.model.smoothing import LOAD_HALF_LIFE, blend, share_of
+from rheostat.elastic.model.smoothing import EWMA_WEIGHT, LOAD_HALF_LIFE, blend, share_of
 
 _CATCH_UP = 5.0
 """A backlog in the source should be worked off within this many times the latency bound."""
@@ -60,6 +60,16 @@ class ShardWork:
         cost = _cost(seen)
         return ShardWork(blend(self.rows, seen.rows / entered, share), self.cost if cost is None else cost, seen.level)
 
+    def ahead(self, seen: OperatorObservation, entering: float) -> ShardWork:
+        """Return the work of the next epoch, whose rows have been counted by shard; unchanged if they have not.
+
+        Args:
+            seen: the observation that has the counted rows.
+            entering: rows that enter the topology in the next epoch.
+        """
+        counted = len(seen.coming) == len(self.rows) and np.isfinite(seen.coming).all() and entering > 0
+        return replace(self, rows=seen.coming / entering) if counted else self
+
 
 @dataclass(frozen=True, eq=False)
 class EpochExamination:
@@ -73,6 +83,8 @@ class EpochExamination:
         coming: rows of the next epoch, and the seconds in which they arrived; NaN if unknown.
         busy: seconds that the last epoch took.
         behind: rows that wait in the source; NaN if unknown.
+        error: by what share the law has missed the length of epochs, as a moving mean; NaN if unknown.
+        next_work: the work of every operator in the next epoch: as counted, or else as in ``operators``.
     """
 
     operators: Mapping[str, ShardWork]
@@ -82,6 +94,8 @@ class EpochExamination:
     coming: tuple[float, float] = (float("nan"), float("nan"))
     busy: float = float("nan")
     behind: float = float("nan")
+    error: float = float("nan")
+    next_work: Mapping[str, ShardWork] = field(default_factory=dict)
 
     @classmethod
     def start(cls, shards: Mapping[str, int]) -> EpochExamination:
@@ -101,7 +115,7 @@ class EpochExamination:
         """
         coming = (seen.next_rows, seen.next_span)
         if seen.law is None or not self.time < seen.time < np.inf:
-            return replace(self, coming=coming)
+            return replace(self, coming=coming, next_work=_ahead(self.operators, seen))
         entered = seen.external * seen.seconds
         operators = {
             name: work.after(seen.operators[name], entered) if name in seen.operators else work
@@ -116,7 +130,20 @@ class EpochExamination:
         epochs = tuple(e for e in self.epochs if e[0] > seen.time - memory)
         if np.isfinite(rate) and np.isfinite(latency):
             epochs = (*epochs, (seen.time, rate, latency, max(entered, 0.0)))
-        return EpochExamination(operators, seen.law, seen.time, epochs, coming, seen.busy, seen.behind)
+        error = self.error
+        if np.isfinite(seen.error):
+            error = seen.error if np.isnan(error) else blend(error, min(seen.error, 1.0), EWMA_WEIGHT)
+        return EpochExamination(
+            operators=operators,
+            law=seen.law,
+            time=seen.time,
+            epochs=epochs,
+            coming=coming,
+            busy=seen.busy,
+            behind=seen.behind,
+            error=error,
+            next_work=_ahead(operators, seen),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +157,7 @@ class EpochReadings:
         latency: mean latency over the window, in seconds.
         coming: rows of the epoch that begins now; NaN if unknown.
         waited: mean seconds that they have waited; NaN if unknown.
+        error: by what share the law has missed the length of epochs lately; NaN if unknown.
         work: seconds of work per row that enters the topology, by operator and shard.
         levels: number of the stage in which every operator runs, by name.
         problem: why nothing can be decided; empty if it can.
@@ -141,6 +169,7 @@ class EpochReadings:
     latency: float
     coming: float
     waited: float
+    error: float
     work: Mapping[str, Floats]
     levels: Mapping[str, int] = field(default_factory=dict)
     problem: str = ""
@@ -162,7 +191,7 @@ def epoch_readings(state: EpochExamination, window: float, bound: float) -> Epoc
     if coming >= 0 and span > 0:
         rate = coming / span
     backlog = state.behind / (_CATCH_UP * bound) if 0 < state.behind < np.inf else 0.0
-    work = {name: np.nan_to_num(each.work) for name, each in state.operators.items()}
+    work = {name: np.nan_to_num(each.work) for name, each in (state.next_work or state.operators).items()}
     problem = ""
     if not state.epochs or not np.isfinite(rate):
         problem = "nothing has been measured yet"
@@ -176,10 +205,19 @@ def epoch_readings(state: EpochExamination, window: float, bound: float) -> Epoc
         coming=coming,
         # If the engine was idle before, the rows came only at the end of the span, and the epoch began at once.
         waited=min(span, max(state.busy, state.law.trigger)) / 2,
+        error=state.error,
         work=work,
         levels={name: each.level for name, each in state.operators.items()},
         problem=problem,
     )
+
+
+def _ahead(operators: Mapping[str, ShardWork], seen: Observation) -> dict[str, ShardWork]:
+    """Return the work of every operator in the next epoch."""
+    return {
+        name: work.ahead(seen.operators[name], seen.next_rows) if name in seen.operators else work
+        for name, work in operators.items()
+    }
 
 
 def _cost(seen: OperatorObservation) -> Floats | None:

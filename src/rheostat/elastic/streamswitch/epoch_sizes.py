@@ -64,7 +64,7 @@ class Demand:
         free = 1 - self.rate * per_row / (1 - self.margin)
         latency = float(self.law.latency_at(fixed / free)) if free > 0 else np.inf
         if self.coming >= 0 and self.waited >= 0:
-            next_epoch = self.waited + max(fixed + self.coming * per_row - self.law.tail, 0.0)
+            next_epoch = self.waited + max(fixed + self.coming * per_row / (1 - self.margin) - self.law.tail, 0.0)
             latency = max(latency, next_epoch)
         return latency
 
@@ -126,18 +126,17 @@ def fewest_slots(
     """
     counts = {name: min(max(fewest, 1), need.shards) for name, need in needs.items()}
     limits = {name: max(min(most, need.shards), counts[name]) for name, need in needs.items()}
-    latency = demand.latency({name: need.over(counts[name]) for name, need in needs.items()})
-    best, lowest = dict(counts), latency
-    while latency > bound:
+    best, found = dict(counts), _pressure(demand, needs, counts)
+    lowest = found
+    while found[0] > bound:
         steps = [step for level in {n.level for n in needs.values()} if (step := _step(level, needs, counts, limits))]
         if not steps:
             break
-        tried = [(_pressure(demand, needs, {**counts, **step}), i, step) for i, step in enumerate(steps)]
-        counts = {**counts, **min(tried)[2]}
-        latency = demand.latency({name: need.over(counts[name]) for name, need in needs.items()})
-        if latency < lowest * (1 - _GAIN) or (lowest == np.inf and latency < np.inf):
-            best, lowest = dict(counts), latency
-    return (counts, latency) if latency <= bound else (best, lowest)
+        found, _, step = min((_pressure(demand, needs, {**counts, **step}), i, step) for i, step in enumerate(steps))
+        counts = {**counts, **step}
+        if found[0] < lowest[0] * (1 - _GAIN) or (found[0] == lowest[0] == np.inf and found[1] < lowest[1]):
+            best, lowest = dict(counts), found
+    return (counts, found[0]) if found[0] <= bound else (best, lowest[0])
 
 
 def _step(

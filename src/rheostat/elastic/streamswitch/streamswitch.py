@@ -60,6 +60,8 @@ class StreamSwitch:
         end_to_end: one bound in seconds for all operators together, instead of ``bounds``. It is divided such that all
             operators keep their part equally often (section 6.6). None for no such bound.
         lookback: seconds whose highest rate of rows decides whether slots can be given up; in an engine with epochs.
+        ahead: True to have the rows of every epoch counted by shard before it begins, so that a key that turns hot is
+            known at once. It takes a pass over the rows. Needs an engine with epochs.
         dividing: seconds after which ``end_to_end`` is divided again.
         name: name of the policy in reports.
         waits: how long to wait for a change, and how long to rest after one.
@@ -75,7 +77,8 @@ class StreamSwitch:
     window: float = 1.0
     bounds: Mapping[str, float] = field(default_factory=dict)
     end_to_end: float | None = None
-    lookback: float = 10.0
+    lookback: float = 1.0
+    ahead: bool = False
     dividing: float = 60.0
     name: str = "streamswitch"
     waits: Waits = Waits(rest=0.0, calm=1.0)
@@ -83,7 +86,6 @@ class StreamSwitch:
 
     pause: ClassVar[Pause] = Pause.PAIR
     on_spark: ClassVar[bool] = True
-    ahead: ClassVar[bool] = False
     rule: ClassVar[Callable[[Readings, Limits, Rules], Diagnosis]] = staticmethod(diagnose)
     epoch_rule: ClassVar[Callable[[Situation], Proposal]] = staticmethod(diagnose_epochs)
 
