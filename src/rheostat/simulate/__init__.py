@@ -9,6 +9,7 @@
 ``latency_bins``  counts of rows by latency, and their quantiles
 ``trace``         the result of a run: values of every interval, and all decisions
 ``scenario``      builds a simulation from a TOML file
+``replay``        replays recorded runs of Spark under other policies and numbers of slots
 ``report``        what ``rheostat simulate`` prints and draws
 ================  ======================================================================================================
 """
