@@ -26,6 +26,7 @@ from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.model.queueing import largest_rho, offered_load
 from rheostat.elastic.model.smoothing import CALM_RATE_WEIGHT, RATE_WEIGHT
 from rheostat.elastic.routing.balance import EVEN, THRESHOLD
+from rheostat.elastic.routing.spread import spread_over
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class ResourceCentric:
         for name, part in plan.operators.items():
             new_nodes = _add_slots(nodes[name], slots[name], part.nodes, history.cores, used)
             work = history.operators[name].work()
-            routing = self._balance_slots(evacuated.operators[name].routing, work, new_nodes)
+            routing = self._balance_slots(evacuated.operators[name].routing, work, new_nodes, history.law is not None)
             wanted = OperatorPlan(routing, new_nodes)
             if not wanted.same(part):
                 moved = int((routing != part.routing).sum())
@@ -160,8 +161,10 @@ class ResourceCentric:
                 wanted = np.minimum(wanted, np.maximum(allocation.cores, 1))
         return allocation, dict(zip(plan.operators, wanted.tolist(), strict=True))
 
-    def _balance_slots(self, routing: Ints, work: Floats, nodes: Ints) -> Ints:
+    def _balance_slots(self, routing: Ints, work: Floats, nodes: Ints, epochs: bool) -> Ints:
         """Return the slot of every shard, balanced over all slots of the operator."""
+        if epochs:
+            return spread_over(routing, work, np.flatnonzero(nodes >= 0), self.threshold)
         one_executor = np.zeros(len(work), dtype=np.int64)
         owners = np.where(nodes >= 0, 0, -1)
         even = min(self.even, self.threshold)

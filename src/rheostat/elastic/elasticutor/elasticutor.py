@@ -40,6 +40,7 @@ from rheostat.elastic.model.policy import Pause, Waits
 from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.model.queueing import largest_rho, offered_load
 from rheostat.elastic.routing.balance import EVEN, THRESHOLD
+from rheostat.elastic.routing.spread import spread_over
 
 __all__ = ["Elasticutor", "Rates", "subspaces_of"]
 
@@ -185,7 +186,13 @@ class Elasticutor:
             cores = placement.cores.part(of_operator)
             cores = Cores(cores.executor - first, cores.node, cores.cores)
             wanted = _assign_slots(part, subspaces[name], cores, placement.homes[first : first + count])
-            wanted = self._balance_slots(wanted, part, history.operators[name].work(self._usual_wait(history, plan)))
+            work = history.operators[name].work(self._usual_wait(history, plan))
+            if history.law is not None and count == 1 and len(np.unique(wanted.nodes[wanted.used])) == 1:
+                # Any number of shards moves at the boundary of an epoch, so they need not move one by one.
+                routing = spread_over(wanted.routing, work, wanted.used, self.threshold)
+                wanted = OperatorPlan(routing, wanted.nodes, wanted.subspaces)
+            else:
+                wanted = self._balance_slots(wanted, part, work)
             first += count
             if not wanted.same(part):
                 action = Action.between(part.slots, wanted.slots)

@@ -50,6 +50,28 @@ def spread(routing: Ints, loads: Floats, slots: int) -> Ints:
     return anew if _deal(anew, weights, np.zeros(slots), np.arange(len(where))) < reached else where
 
 
+def spread_over(routing: Ints, loads: Floats, slots: Ints, threshold: float = _NEARLY) -> Ints:
+    """Return the slot of every shard, evenly loaded over slots with given numbers. Shards of other slots move to them.
+
+    Args:
+        routing: the slot number of every shard now.
+        loads: the load of every shard.
+        slots: the slot numbers to use. If there are fewer than now, those with most load should come first.
+        threshold: nothing moves if every shard has its slot, and the largest load is at most this many times the mean.
+
+    >>> spread_over(np.array([5, 5, 7, 7]), np.ones(4), np.array([7, 2])).tolist()
+    [2, 2, 7, 7]
+    """
+    known = np.full(int(max(routing.max(), slots.max())) + 1, len(slots))
+    known[slots] = np.arange(len(slots))
+    dense = known[routing]
+    if dense.max() < len(slots):
+        totals = slot_loads(dense, loads, len(slots))
+        if totals.max() <= threshold * totals.mean():
+            return routing
+    return slots[spread(dense, loads, len(slots))]
+
+
 def _deal(where: Ints, weights: Floats, totals: Floats, loose: Ints) -> float:
     """Give shards to slots, the heaviest first and always to the least loaded slot; return the largest load.
 

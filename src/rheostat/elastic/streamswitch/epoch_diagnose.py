@@ -22,7 +22,7 @@ from rheostat.arrays import Floats, Ints
 from rheostat.elastic.loop.hysteresis import WORTHWHILE
 from rheostat.elastic.model.plan import Action, OperatorPlan, Proposal, Revision
 from rheostat.elastic.model.units import rows_per_second
-from rheostat.elastic.routing.spread import spread
+from rheostat.elastic.routing.spread import spread_over
 from rheostat.elastic.streamswitch.diagnosis import Health, Limits
 from rheostat.elastic.streamswitch.epoch_examine import EpochReadings
 from rheostat.elastic.streamswitch.epoch_sizes import Demand, Need, Slots, fewest_slots
@@ -40,9 +40,6 @@ _ERRORS = 2.5
 The paper keeps a share of the service rate free, also for rows that nobody knows of yet. Here the rows of the next
 epoch are known, and what remains is the error of the law. So a share of the bound is kept free, as large as needed.
 """
-
-_EVEN_ENOUGH = 1.05
-"""Slots that are to be equally busy may have this many times the mean."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,14 +221,12 @@ def place(part: OperatorPlan, work: Floats, count: int) -> OperatorPlan:
     """
     used = part.used
     loads = np.bincount(part.routing, weights=work, minlength=len(part.nodes))[used]
-    if len(used) == count and loads.max(initial=0.0) <= _EVEN_ENOUGH * loads.mean():
-        return part
     order = used[np.argsort(-loads, kind="stable")]
-    number = np.zeros(len(part.nodes), dtype=np.int64)
-    number[order] = np.arange(len(order))
-    dense = spread(number[part.routing], work, count)
     spare = np.setdiff1d(np.arange(len(part.nodes) + count), used)
     names = np.r_[order, spare][:count]
+    routing = spread_over(part.routing, work, names)
+    if routing is part.routing and count == len(used):
+        return part
     nodes = np.full(max(len(part.nodes), int(names.max()) + 1), -1)
     kept = names[: len(order)]
     nodes[kept] = part.nodes[kept]
@@ -240,7 +235,7 @@ def place(part: OperatorPlan, work: Floats, count: int) -> OperatorPlan:
         node = int(held.argmin())
         nodes[new] = node
         held[node] += 1
-    return OperatorPlan(names[dense], nodes)
+    return OperatorPlan(routing, nodes)
 
 
 def described(situation: Situation, projected: float) -> str:
