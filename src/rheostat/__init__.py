@@ -15,6 +15,7 @@ from rheostat.lazy import lazy_names
 if TYPE_CHECKING:
     from rheostat.elastic import elysium, policies
     from rheostat.elastic import posg as groupings
+    from rheostat.elastic.loop.decision import Decision
     from rheostat.elastic.model.promise import Latency
     from rheostat.elastic.routing.requests import Change
     from rheostat.errors import (
@@ -65,6 +66,7 @@ _MODULES = {
 """Public names that are modules."""
 
 _HOMES = {
+    "rheostat.elastic.loop.decision": "Decision",
     "rheostat.elastic.model.promise": "Latency",
     "rheostat.elastic.routing.requests": "Change",
     "rheostat.errors": "CheckpointError CheckpointInUseError ConfigurationError OperatorError RheostatError "
@@ -90,6 +92,7 @@ __all__ = [
     "CheckpointInUseError",
     "ConfigurationError",
     "Context",
+    "Decision",
     "KeyProcessor",
     "KeyedState",
     "Latency",

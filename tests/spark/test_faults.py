@@ -27,7 +27,7 @@ class Killed(RuntimeError):
 @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(
-        st.tuples(st.integers(0, 3), st.sampled_from(["ingest", "close", "sinks", "commit"])),
+        st.tuples(st.integers(0, 3), st.sampled_from(["decide", "ingest", "close", "sinks", "commit"])),
         min_size=1,
         max_size=6,
         unique=True,

@@ -49,7 +49,7 @@ def test_a_live_query_tells_how_it_is_doing(spark: SparkSession, tmp_path: Path)
     last = seen[-1]
     assert last.latency is not None
     assert 0 < last.latency["p50"] <= last.latency["p99"] <= last.latency["max"]
-    assert set(last.steps) == {"ingest", "close", "sinks", "commit"}
+    assert set(last.steps) == {"input", "decide", "ingest", "close", "sinks", "commit"}
     assert last.seconds >= sum(last.steps.values()) * 0.9
     assert list(last.slot_seconds) == ["by area", "global"]
     assert "stopped" in repr(query)

@@ -12,13 +12,14 @@ from rich.table import Table
 from rheostat.cli.options import Json
 
 _LISTED = 8  # values that a cell lists
+_DECISIONS = 50  # decisions and events that are shown; JSON has all of them
 
 
 def inspect(
     checkpoint: Annotated[str, typer.Argument(help="Folder of the checkpoint, as a path or URI.")],
     as_json: Json = False,
 ) -> None:
-    """Show the contents of a checkpoint: epochs, routing, load and size of shards, segments, and why shards moved."""
+    """Show the contents of a checkpoint: epochs, routing, load and size of shards, segments, decisions and why."""
     from rheostat.state import inspection  # noqa: PLC0415 - Arrow and Polars take long to load
 
     report = inspection.inspect(checkpoint)
@@ -67,6 +68,23 @@ def show(report: dict[str, Any], console: Console) -> None:
             for c in report["changes"]
         ),
     ])  # fmt: skip
+    _print(console, "decisions", [
+        ("epoch", "component", "decision", "by", "slots", "why", "expected", "outcome", "happened"),
+        *(
+            (d["epoch"], d["component"], d["action"], d["policy"], _slots(d["slots"]), _reasons(d),
+             _latency_and_length(d["expected_latency"], d["expected_seconds"]), d["outcome"],
+             _latency_and_length(d["latency"], d["seconds"]))
+            for d in report["decisions"][-_DECISIONS:]
+        ),
+    ])  # fmt: skip
+    _print(console, "events", [
+        ("epoch", "time", "event", "what"),
+        *(
+            (e["epoch"], e["time"][:19], e["kind"],
+             ", ".join(f"{name} {value}" for name, value in e["values"].items() if value and name != "trace"))
+            for e in report["events"][-_DECISIONS:]
+        ),
+    ])  # fmt: skip
 
 
 def _print(console: Console, title: str, rows: list[tuple[Any, ...]]) -> None:
@@ -80,6 +98,21 @@ def _print(console: Console, title: str, rows: list[tuple[Any, ...]]) -> None:
     for row in body:
         table.add_row(*(f"{v:,}" if isinstance(v, int) else "" if v is None else str(v) for v in row))
     console.print(table)
+
+
+def _slots(slots: list[int]) -> str:
+    return f"{slots[0]} to {slots[1]}" if slots[0] != slots[1] else str(slots[0])
+
+
+def _reasons(decision: dict[str, Any]) -> str:
+    impossible = [] if decision["feasible"] else ["the promise cannot be kept"]
+    return "; ".join([*impossible, *decision["reasons"]])
+
+
+def _latency_and_length(latency: float | str | None, seconds: float | str | None) -> str:
+    """Return the mean latency and the length of an epoch, as far as they are known."""
+    named = ((latency, "latency"), (seconds, "epoch"))
+    return ", ".join(f"{name} {float(value):.2f} s" for value, name in named if value is not None)
 
 
 def _list(values: list[Any]) -> str:

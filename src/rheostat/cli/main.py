@@ -22,7 +22,7 @@ app = typer.Typer(
 )
 EXAMPLES: dict[Callable[..., None], str] = {
     demo: "rheostat demo --seconds 20",
-    run: "rheostat run examples/lending.py --checkpoint ckpt --slots 4",
+    run: "rheostat run examples/lending.py --checkpoint ckpt --slo '1 second' --slots 1-16",
     explain: "rheostat explain examples/lending.py --mermaid",
     inspect: "rheostat inspect ckpt --json",
     simulate: "rheostat simulate scenarios/trading-day.toml --policy streamswitch --seconds 600",

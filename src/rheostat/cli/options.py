@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,20 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object and nothing else.")]
 File = Annotated[Path, typer.Argument(help="A Python file that defines topology(spark).", exists=True, dir_okay=False)]
+
+
+def parse_slots(text: str | None) -> int | tuple[int, int] | None:
+    """Return the number or the range of slots that an option gives.
+
+    >>> parse_slots("4"), parse_slots("1-16"), parse_slots(None)
+    (4, (1, 16), None)
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", text)
+    if match is None:
+        raise typer.BadParameter(f"{text!r}: pass a number such as 4, or a range such as 1-16", param_hint="--slots")
+    return int(match[1]) if match[2] is None else (int(match[1]), int(match[2]))
 
 
 def load_topology(file: Path, spark: Any) -> Topology:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from rheostat.cli.options import File, load_topology
+from rheostat.cli.options import File, load_topology, parse_slots
+from rheostat.elastic.loop.decision import ACCEPTED, Decision
+from rheostat.elastic.model.promise import Latency
+from rheostat.elastic.policies import POLICIES
 
 if TYPE_CHECKING:
     from rheostat import Progress
@@ -19,9 +23,15 @@ def run(
     trigger: Annotated[
         str, typer.Option(help="Time between the starts of two epochs, or 'available now'.")
     ] = "0 seconds",
-    slots: Annotated[int | None, typer.Option(help="Slots per component; the number of cores by default.")] = None,
+    slots: Annotated[
+        str | None,
+        typer.Option(help="Slots per component: a number, or the fewest and most for a policy, as in 1-16."),
+    ] = None,
+    slo: Annotated[str | None, typer.Option(help="Promise: the largest mean latency, as in '1 second'.")] = None,
+    over: Annotated[str, typer.Option(help="Length of the sliding window of the promise.")] = "1 second",
     policy: Annotated[
-        str | None, typer.Option(help="Policy that moves shards between slots: static (the default) or balance.")
+        str | None,
+        typer.Option(help=f"Policy: {', '.join(POLICIES)}. The default is streamswitch with --slo, else static."),
     ] = None,
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[*]",
 ) -> None:
@@ -29,9 +39,16 @@ def run(
     from rheostat.spark.session import session  # noqa: PLC0415 - PySpark takes long to load
 
     console = Console(stderr=True)
+    promise = None if slo is None else Latency(slo, over=over)
+    wanted = parse_slots(slots)
     spark = session(file.stem, master)
     query = load_topology(file, spark).start(
-        checkpoint, trigger=trigger, slots=slots, policy=policy, on_progress=lambda p: show(p, console)
+        checkpoint,
+        trigger=trigger,
+        slots=wanted,
+        slo=promise,
+        policy=policy,
+        on_progress=lambda p: show(p, console),
     )
     try:
         query.await_termination()
@@ -47,8 +64,22 @@ def show(progress: Progress, console: Console) -> None:
     console.print(
         f"epoch {progress.epoch}: {progress.rows:,} rows in {progress.seconds:.2f} s; {results}", highlight=False
     )
-    for change in progress.changes:
-        text = f"{change.kind} from {change.slots[0]} to {change.slots[1]} slots, {change.moved} shards moved"
-        console.print(f"  {change.component}: {text} ({change.reason})", highlight=False)
+    for decision in progress.decisions:
+        console.print(f"  {describe(decision)}", highlight=False)
+    if progress.policy_failure:
+        console.print(f"  policy left out: {progress.policy_failure}", highlight=False)
     for component, text in progress.hot.items():
         console.print(f"  {component}: {text}", highlight=False)
+
+
+def describe(decision: Decision) -> str:
+    """Return a decision as one line: what, by whom, why, and what is expected."""
+    before, after = decision.slots
+    change = f"{decision.action} from {before} to {after} slots" if before != after else decision.action
+    text = f"{change}, {decision.moved} shards moved" if decision.moved else change
+    subject = f"{decision.component}: {text}" if decision.component else text
+    reasons = [*([] if decision.feasible else ["the promise cannot be kept"]), *decision.reasons]
+    if isfinite(decision.expected_latency):
+        reasons.append(f"expected latency {decision.expected_latency:.2f} s")
+    refused = "" if decision.outcome in (ACCEPTED, "said") else f", {decision.outcome}"
+    return f"{subject} by {decision.policy}{refused} ({'; '.join(reasons)})"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from rheostat.elastic.loop.decision import Decision
 from rheostat.elastic.routing.requests import Change
 from rheostat.spark.shard_sums import ShardSums
 from rheostat.spark.stage.task_reports import PartReport
@@ -37,6 +38,8 @@ class Progress:
         migrated_bytes: the part of ``fetched_bytes`` copied because shards moved between slots.
         latency: ``p50``, ``p99`` and ``max`` of commit time minus arrival time, in seconds; None if no row has an
             arrival time.
+        decisions: the decisions made before the epoch, by the policy or by a user's request.
+        policy_failure: why the policy was left out of the decision before the epoch; empty if it was not.
 
     >>> t = rh.Topology("lending")
     >>> stored = t.source(loans, event_time="ts").sink(rh.sinks.memory())
@@ -67,6 +70,8 @@ class Progress:
     fetched_bytes: int = 0
     migrated_bytes: int = 0
     latency: Mapping[str, float] | None = None
+    decisions: Sequence[Decision] = ()
+    policy_failure: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The progress as plain values, for JSON.
@@ -74,7 +79,7 @@ class Progress:
         >>> rh.Progress(epoch=0, rows=3).to_dict()["rows"]
         3
         """
-        return asdict(self)
+        return {**asdict(self), "decisions": [decision.to_json() for decision in self.decisions]}
 
 
 def latency_of(reports: Iterable[PartReport], shards: int, now: float) -> dict[str, float] | None:

@@ -13,6 +13,8 @@ from pathlib import Path
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.choices import ExplainFormat
+from rheostat.elastic.loop.decision import Decision
+from rheostat.elastic.loop.events import EventKind
 from rheostat.elastic.routing.balance import THRESHOLD
 from rheostat.planning.view import View, view_of
 from rheostat.spark.epoch.epoch_runner import EpochRunner
@@ -149,6 +151,52 @@ class Query:
         >>> query.stop()
         """
         self._job.record(path, complete=False)
+
+    def decisions(self) -> list[Decision]:
+        """The last 1,000 decisions of the policy and of users, also those of earlier runs, oldest first.
+
+        >>> query.rescale(slots=4)
+        >>> [decision.slots for decision in query.decisions()]
+        []
+        """
+        return self._job.decision_log.decisions
+
+    def pause_policy(self, reason: str = "") -> None:
+        """Take over from the policy: it goes on learning, but decides nothing until ``resume_policy`` or a restart.
+
+        ``rescale``, ``rebalance`` and ``reassign`` work as before. A change that the policy has begun is completed.
+
+        Args:
+            reason: why, for the event log.
+
+        >>> query.pause_policy("the nightly load is coming")
+        >>> query.policy_paused
+        True
+        """
+        if not self._job.loop.paused:
+            self._job.loop.paused = True
+            self._job.decision_log.note(EventKind.PAUSED, self._checkpoint.manifest.epoch + 1, reason=reason)
+
+    def resume_policy(self) -> None:
+        """Let the policy decide again.
+
+        >>> query.pause_policy()
+        >>> query.resume_policy()
+        >>> query.policy_paused
+        False
+        """
+        if self._job.loop.paused:
+            self._job.loop.paused = False
+            self._job.decision_log.note(EventKind.CONTINUED, self._checkpoint.manifest.epoch + 1)
+
+    @property
+    def policy_paused(self) -> bool:
+        """True while a person has taken over from the policy.
+
+        >>> query.policy_paused
+        False
+        """
+        return self._job.loop.paused
 
     @property
     def is_active(self) -> bool:

@@ -74,6 +74,8 @@ class Recorder:
                 proposal=turn.proposal,
                 request=turn.request,
                 failure=turn.failure,
+                skipped=turn.skipped,
+                learned=turn.learned,
             )
             self._write(self._lines.turn(recorded))
 

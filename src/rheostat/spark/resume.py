@@ -11,6 +11,7 @@ from typing import Any
 
 from rheostat.elastic.routing.balance import rescale
 from rheostat.elastic.routing.shard_load import ShardLoads
+from rheostat.elastic.routing.slot_choice import SlotChoice
 from rheostat.elastic.routing.table import even_routing
 from rheostat.planning import compatibility
 from rheostat.planning.physical import plan_physical
@@ -39,7 +40,7 @@ class Resumption:
     recorded: Mapping[str, Mapping[str, Any]]
 
 
-def resume(graph: Graph, checkpoint: Checkpoint, *, slots: int | None, cores: int, drop: Collection[str]) -> Resumption:
+def resume(graph: Graph, checkpoint: Checkpoint, *, slots: SlotChoice, drop: Collection[str]) -> Resumption:
     """Plan a topology so that it continues from a checkpoint, and create the folders of its tables.
 
     1. Plan the topology with the tables of the checkpoint.
@@ -49,8 +50,7 @@ def resume(graph: Graph, checkpoint: Checkpoint, *, slots: int | None, cores: in
     Args:
         graph: the topology.
         checkpoint: the checkpoint.
-        slots: number of slots per component; None to keep the number in the checkpoint.
-        cores: number of slots for a new component if ``slots`` is None.
+        slots: number of slots per component.
         drop: operators whose state in the checkpoint may be deleted.
 
     Raises:
@@ -65,18 +65,14 @@ def resume(graph: Graph, checkpoint: Checkpoint, *, slots: int | None, cores: in
     loads = {
         c.name: ShardLoads.of(checkpoint.shards, checkpoint.manifest.loads.get(c.name, ())) for c in plan.components
     }
-    default_slots = min(cores, checkpoint.shards)
-    routing = first_routing(
-        plan, checkpoint.shards, slots, default_slots, kept=checkpoint.manifest.routing, loads=loads
-    )
+    routing = first_routing(plan, checkpoint.shards, slots, kept=checkpoint.manifest.routing, loads=loads)
     return Resumption(plan=plan, routing=routing, loads=loads, recorded=compatibility.record(graph, plan, kept))
 
 
 def first_routing(
     plan: PhysicalPlan,
     shards: int,
-    slots: int | None,
-    default_slots: int,
+    slots: SlotChoice,
     *,
     kept: Mapping[str, tuple[int, ...]] | None = None,
     loads: Mapping[str, ShardLoads] | None = None,
@@ -86,8 +82,7 @@ def first_routing(
     Args:
         plan: the physical plan.
         shards: number of shards.
-        slots: number of slots per component; None to keep the number in ``kept``.
-        default_slots: number of slots for a component that is not in ``kept``, if ``slots`` is None.
+        slots: number of slots per component.
         kept: by component, the routing of the last epoch; None if there was none.
         loads: by component, the known loads of its shards.
     """
@@ -97,10 +92,10 @@ def first_routing(
         if not component.attributes:
             routing[component.name] = even_routing(shards, 1)
         elif before is None:
-            routing[component.name] = even_routing(shards, default_slots if slots is None else slots)
-        elif slots is None or max(before) + 1 == slots:
+            routing[component.name] = even_routing(shards, slots.default)
+        elif (wanted := slots.clamp(max(before) + 1)) == max(before) + 1:
             routing[component.name] = before
         else:
             shard_loads = (loads or {}).get(component.name, ShardLoads.none(shards))
-            routing[component.name] = rescale(before, shard_loads.seconds, slots).routing
+            routing[component.name] = rescale(before, shard_loads.seconds, wanted).routing
     return routing

@@ -10,20 +10,27 @@ from pathlib import Path
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.choices import ExplainFormat
-from rheostat.durations import micros
+from rheostat.durations import Duration, micros
+from rheostat.elastic.loop.events import EventKind
 from rheostat.elastic.loop.loop import PolicyLoop
-from rheostat.elastic.model.policy import Policy
+from rheostat.elastic.loop.stored_proposal import Setting
+from rheostat.elastic.model.policy import Elastic, Policy
+from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.policies import policy_for_spark
-from rheostat.elastic.routing.table import DEFAULT_SHARDS, check_shards
+from rheostat.elastic.routing.slot_choice import SlotChoice
+from rheostat.elastic.routing.table import DEFAULT_SHARDS, MAX_SHARDS, check_shards
+from rheostat.errors import ConfigurationError
 from rheostat.planning.physical import plan_physical
 from rheostat.planning.view import View, view_of
 from rheostat.spark.actuator import SparkActuator
+from rheostat.spark.decision_log import DecisionLog
 from rheostat.spark.epoch.epoch_runner import EpochRunner
 from rheostat.spark.epoch.query_context import Probe, QueryContext
 from rheostat.spark.input.epoch_streams import streaming_input
 from rheostat.spark.map_check import check_map
 from rheostat.spark.observer import Observer
 from rheostat.spark.output.sink_writers import clean_staging
+from rheostat.spark.policy_guard import PolicyGuard
 from rheostat.spark.progress import Progress
 from rheostat.spark.query import Query
 from rheostat.spark.resume import first_routing, resume
@@ -64,12 +71,14 @@ class Topology(Graph):
         self,
         checkpoint: str,
         *,
-        slots: int | None = None,
+        slots: int | tuple[int, int] | None = None,
         shards: int = DEFAULT_SHARDS,
         trigger: str = "0 seconds",
         retain: int = 10,
         drop: Collection[str] = (),
+        slo: Latency | None = None,
         policy: Policy | str | None = None,
+        policy_limit: Duration = "5 seconds",
         record: Path | str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         probe: Probe | None = None,
@@ -80,17 +89,23 @@ class Topology(Graph):
             checkpoint: folder for state and progress: a path or a URI that Arrow and Spark can both open. Starting
                 again with the same folder continues after the last committed epoch.
             slots: tasks per component. By default as many as in the checkpoint; in a new checkpoint, as many as Spark
-                has cores. It may differ from run to run, and ``query.rescale`` changes it during a run.
+                has cores. It may differ from run to run, and ``query.rescale`` changes it during a run. A pair such as
+                ``(1, 16)`` gives the fewest and most that a policy may use: a new checkpoint starts with the fewest,
+                another one with what it had, within the range. With a single number such a policy may use up to as many
+                as Spark has cores.
             shards: number of shards that keys are hashed into; fixed when the checkpoint is created.
             trigger: how often an epoch begins, as in ``"1 second"``. ``"0 seconds"`` begins each epoch as soon as the
                 previous one ends; ``"available now"`` processes all available input and then ends.
             retain: number of epochs whose state is kept, at least 2.
             drop: names of operators whose state in the checkpoint may be deleted, for example because the topology no
                 longer has them.
-            policy: what moves shards between slots at epoch boundaries. ``"balance"`` keeps the busiest slot within 1.2
-                times the mean; ``rh.policies.Balance(threshold=1.1, ahead=True)`` does so with your own values. With
-                ``"static"``, the default, shards move only when you call ``query.rescale``, ``rebalance`` or
-                ``reassign``.
+            slo: the promise to keep, such as ``rh.Latency("1 second", over="1 second")``.
+            policy: what moves shards and changes the number of slots at epoch boundaries, by name or as an object; see
+                ``rh.policies``. The default is ``"streamswitch"`` if there is a promise, otherwise ``"static"``: shards
+                then move only when you call ``query.rescale``, ``rebalance`` or ``reassign``. ``"balance"`` keeps the
+                busiest slot within 1.2 times the mean.
+            policy_limit: how long the policy may take to decide before an epoch; after that, or if it raises, the epoch
+                begins without it.
             record: a new file on the driver's machine that records what the policy sees and decides in every epoch, for
                 ``rheostat simulate --replay``; ``query.record`` begins a recording later.
             on_progress: called with the ``Progress`` of every epoch.
@@ -109,15 +124,25 @@ class Topology(Graph):
         """
         self.validate()
         check_shards(shards)
-        chosen_policy = policy_for_spark(policy)
+        limit = micros(policy_limit) / 1e6
+        if not limit > 0:
+            raise ConfigurationError(f"policy_limit={policy_limit!r} must be longer than 0")
         interval = None if trigger == AVAILABLE_NOW else f"{micros(trigger) // 1000} milliseconds"
         cores = self._sources[0].frame.sparkSession.sparkContext.defaultParallelism
+        _policy_and_slots(policy, slo, slots, cores, MAX_SHARDS)  # errors come before anything is written
         opened = Checkpoint.open(checkpoint, shards, retain)
         try:
-            resumed = resume(self, opened, slots=slots, cores=cores, drop=drop)
+            chosen, choice = _policy_and_slots(policy, slo, slots, cores, opened.shards)
+            resumed = resume(self, opened, slots=choice, drop=drop)
             remembered = {name: loads.to_pairs() for name, loads in resumed.loads.items()}
             observer = Observer(opened.shards, remembered, cores, began=time.monotonic())
             actuator = SparkActuator(resumed.routing, [c.name for c in resumed.plan.components if c.attributes])
+            log = DecisionLog(opened.folder / "events")
+            setting = Setting(chosen.name, choice.wanted, choice.allowed)
+            proposals = log.resume(actuator.plan, setting, opened.manifest.epoch)
+            if slo is not None or chosen.name != "static":
+                values = {"policy": chosen.name, "promise": str(slo or ""), "slots": choice.allowed or choice.wanted}
+                log.note(EventKind.STARTED, opened.manifest.epoch + 1, **values)
             clean_staging(s.sink for s in self.sinks)
             history: deque[Progress] = deque(maxlen=_HISTORY)
             job = QueryContext(
@@ -127,7 +152,16 @@ class Topology(Graph):
                 recorded=resumed.recorded,
                 observer=observer,
                 actuator=actuator,
-                loop=PolicyLoop(chosen_policy, actuator.plan, actuator),
+                loop=PolicyLoop(
+                    chosen,
+                    actuator.plan,
+                    actuator,
+                    allowed=choice.allowed,
+                    resumed=proposals,
+                    guard=PolicyGuard(limit),
+                ),
+                decision_log=log,
+                promise=slo,
                 on_progress=_recorder(history, on_progress),
                 probe=probe or _no_probe,
             )
@@ -171,7 +205,7 @@ class Topology(Graph):
         """
         self.validate()
         plan = plan_physical(self)
-        return view_of(self, plan, first_routing(plan, DEFAULT_SHARDS, slots, slots))
+        return view_of(self, plan, first_routing(plan, DEFAULT_SHARDS, SlotChoice(slots, slots)))
 
     @property
     def _sources(self) -> list[Source]:
@@ -194,6 +228,18 @@ class Topology(Graph):
         if interval is None:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=interval).start()
+
+
+def _policy_and_slots(
+    policy: Policy | str | None, slo: Latency | None, slots: int | tuple[int, int] | None, cores: int, shards: int
+) -> tuple[Policy, SlotChoice]:
+    """The policy of a query, and its slots."""
+    if slo is not None and not isinstance(slo, Latency):
+        raise ConfigurationError(f"slo={slo!r} is not a promise: pass rh.Latency('1 second', over='1 second')")
+    chosen = policy_for_spark(policy, slo)
+    scales = isinstance(chosen, Elastic)
+    choice = SlotChoice.of(slots, policy=chosen.name, scales=scales, cores=cores, shards=shards)
+    return policy_for_spark(policy, slo, choice.allowed), choice
 
 
 def _recorder(history: deque[Progress], on_progress: Callable[[Progress], None] | None) -> Callable[[Progress], None]:

@@ -6,6 +6,7 @@ epochs/N.json     the manifests of the newest epochs
 state/TABLE/      the segments of a table
 results/          results of the current epoch, until they are written to sinks
 aside/SOURCE/     rows kept aside, by epoch
+events/N.json     what was decided, by whom and why, and what came of it
 spark/            Spark's own offset and commit logs
 """
 

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.elastic.loop.decision import Decision
+from rheostat.elastic.loop.events import Event, EventKind, decisions_of, parsed
 from rheostat.elastic.routing.balance import imbalance, slot_loads
 from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.elastic.routing.table import shards_of
 from rheostat.errors import CheckpointError
 from rheostat.state import compaction
 from rheostat.state.checkpoint import IDENTITY, read_identity
+from rheostat.state.event_log import read_events
 from rheostat.state.files import Folder
 from rheostat.state.manifest import Manifest, decode
 from rheostat.state.segments import Segment, open_segment
@@ -36,6 +39,7 @@ def inspect(uri: str) -> dict[str, Any]:
     version, shards = read_identity(folder)
     manifests = _manifests(folder)
     newest = manifests[-1] if manifests else Manifest()
+    events = parsed(read_events(folder / "events"))
     return {
         "checkpoint": folder.uri,
         "format": version,
@@ -48,7 +52,20 @@ def inspect(uri: str) -> dict[str, Any]:
         "components": {name: _component(newest, name, routing) for name, routing in newest.routing.items()},
         "tables": {n: _table(folder, n, segments, shards) for n, segments in newest.tables.items()},
         "changes": [dict(c) for c in newest.changes],
+        "decisions": [_decision(d) for d in decisions_of(events)],
+        "events": [_event(e) for e in events if e.kind not in (EventKind.DECISION, EventKind.OUTCOME)],
     }
+
+
+def _decision(decision: Decision) -> dict[str, Any]:
+    """A decision as plain values."""
+    return {**decision.to_json(), "slots": list(decision.slots), "reasons": list(decision.reasons)}
+
+
+def _event(event: Event) -> dict[str, Any]:
+    """An event that is not about a decision, as plain values."""
+    plain = event.to_json()
+    return {name: plain[name] for name in ("number", "epoch", "time", "kind", "values")}
 
 
 def _manifests(folder: Folder) -> list[Manifest]:

@@ -6,5 +6,10 @@
 ``treatment``       the change in progress of one operator: desired, requested, observed; time limits and rests
 ``hysteresis``      rules that keep cores and shards where they are when a change would gain little
 ``evacuation``      moves shards off nodes that are gone
+``decision``        the record of one decision, with what was expected and what then happened
+``events``          what happens to a plan, one event after the other; decisions follow from them
+``journal``         turns of the loop as events
+``stored_proposal`` proposals that an earlier run stored and never carried out
+``forecast``        what the micro-batch law expects of a plan
 ==================  ===================================================================================
 """

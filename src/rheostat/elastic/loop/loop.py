@@ -3,12 +3,15 @@
 ``turn`` is one round of the loop. It is a pure function: the time comes with the observation. ``carry_out`` then passes
 the requested plan to an actuator, on Spark or in the simulator, and records a failure (StreamSwitch section 5).
 
-Users' requests take the same way: ``PolicyLoop`` turns them into revisions, which come before those of the policy.
+Users' requests take the same way: ``PolicyLoop`` turns them into revisions, which come before those of the policy. A
+policy that fails or is paused is left out of a turn; users' requests and changes in progress are carried out all the
+same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -41,6 +44,18 @@ class RequestError(RheostatError):
     """A plan could not be requested now. The loop requests it again in the next turn."""
 
 
+class PolicyError(RheostatError):
+    """A policy failed or took too long. The loop leaves it out of this turn.
+
+    Attributes:
+        trace: the traceback of the policy's error; empty if it raised none.
+    """
+
+    def __init__(self, message: str, trace: str = "") -> None:
+        super().__init__(message)
+        self.trace = trace
+
+
 @dataclass(frozen=True, eq=False)
 class Control:
     """What the loop remembers between two observations.
@@ -50,18 +65,20 @@ class Control:
         history: what the policy has learned.
         treatments: the change in progress of every operator, by name.
         nodes: the number of nodes requested last.
+        allowed: the fewest and most slots of an operator that the policy may ask for; None if it may have any number.
     """
 
     policy: Policy
     history: Any
     treatments: Mapping[str, Treatment]
     nodes: int
+    allowed: tuple[int, int] | None = None
 
     @classmethod
-    def start(cls, policy: Policy, plan: Plan) -> Control:
+    def start(cls, policy: Policy, plan: Plan, allowed: tuple[int, int] | None = None) -> Control:
         """Return the state before the first observation."""
         treatments = {name: Treatment(part, policy.waits) for name, part in plan.operators.items()}
-        return cls(policy, policy.begin(plan), treatments, plan.nodes)
+        return cls(policy, policy.begin(plan), treatments, plan.nodes, allowed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +110,10 @@ class Turn:
         refused: the revisions that were not accepted, with reasons.
         asked: users' requests as revisions.
         failure: why the plan could not be requested; empty if it could, or before it was tried.
+        decided: True if the policy was asked to decide and gave an answer.
+        learned: True if the policy learned from the observation.
+        skipped: why the policy was not asked to decide, in words; empty if it was, or if every operator was changing.
+        policy_error: how the policy failed; None if it did not.
     """
 
     control: Control
@@ -103,6 +124,10 @@ class Turn:
     refused: tuple[Refusal, ...] = ()
     asked: tuple[Revision, ...] = ()
     failure: str = ""
+    decided: bool = False
+    learned: bool = True
+    skipped: str = ""
+    policy_error: PolicyError | None = None
 
     @property
     def hot(self) -> dict[str, str]:
@@ -111,7 +136,15 @@ class Turn:
         return {r.operator: r.hot for r in (*self.proposal.revisions, *weighed) if r.hot}
 
 
-def turn(control: Control, observation: Observation, plan: Plan, asked: Sequence[Revision] = ()) -> Turn:
+def turn(
+    control: Control,
+    observation: Observation,
+    plan: Plan,
+    asked: Sequence[Revision] = (),
+    *,
+    learns: bool = True,
+    decides: bool = True,
+) -> Turn:
     """Run one turn of the loop.
 
     1. The policy learns from the observation.
@@ -127,28 +160,49 @@ def turn(control: Control, observation: Observation, plan: Plan, asked: Sequence
         control: what the loop remembers.
         observation: the newest observation.
         plan: the plan in force.
-        asked: users' requests, at most one revision per operator.
+        asked: users' requests. If several change the same operator, the first is accepted.
+        learns: False to leave out step 1.
+        decides: False to leave out steps 4 and 5.
     """
     now = observation.time
-    control = replace(control, history=control.policy.learn(control.history, observation))
+    if learns:
+        control = replace(control, history=control.policy.learn(control.history, observation))
     treatments, requests = _step_all(control.treatments, plan, now)
     accepted, refused = _accept(asked, treatments, requests, plan, now)
     changing = {
         name: _during_change(plan.operators[name], goal) for name, goal in requests.items() if treatments[name].active
     }
     proposal, nodes = STAY, control.nodes
-    if len(changing) < len(treatments):
+    decides = decides and len(changing) < len(treatments)
+    if decides:
         proposal = control.policy.decide(control.history, replace(plan, operators={**plan.operators, **changing}))
         asked_for = frozenset(r.operator for r in asked)
         chosen, rejected = _accept(
-            proposal.revisions, treatments, requests, plan, now, together=proposal.together, asked_for=asked_for
+            proposal.revisions,
+            treatments,
+            requests,
+            plan,
+            now,
+            together=proposal.together,
+            asked_for=asked_for,
+            allowed=control.allowed,
         )
         accepted, refused = [*accepted, *chosen], [*refused, *rejected]
         if proposal.nodes is not None and not (proposal.together and rejected):
             nodes = proposal.nodes
     control = replace(control, treatments=treatments, nodes=nodes)
     request = Plan({**plan.operators, **requests}, nodes) if requests or nodes != plan.nodes else None
-    return Turn(control, request, tuple(requests), tuple(accepted), proposal, tuple(refused), tuple(asked))
+    return Turn(
+        control,
+        request,
+        tuple(requests),
+        tuple(accepted),
+        proposal,
+        tuple(refused),
+        tuple(asked),
+        decided=decides,
+        learned=learns,
+    )
 
 
 def carry_out(result: Turn, actuator: Actuator, now: float) -> Control:
@@ -168,6 +222,18 @@ def requested(result: Turn, actuator: Actuator, now: float) -> Turn:
     return result
 
 
+Guard = Callable[[Callable[[], Turn]], Turn]
+"""Runs a turn with the policy, and raises ``PolicyError`` if the policy fails. What the turn returns later is lost."""
+
+
+def unguarded(run: Callable[[], Turn]) -> Turn:
+    """Run a turn with the policy, without a time limit. An error of the policy is a ``PolicyError``."""
+    try:
+        return run()
+    except Exception as error:
+        raise PolicyError(f"{type(error).__name__}: {error}", traceback.format_exc()) from error
+
+
 class PolicyLoop:
     """The loop of a running query: a policy, an actuator, and an inbox for users' requests.
 
@@ -177,20 +243,42 @@ class PolicyLoop:
         policy: the policy that decides.
         plan: the plan in force.
         actuator: carries plans out.
+        allowed: the fewest and most slots of an operator that the policy may ask for; None if it may have any number.
+        resumed: revisions of an earlier run that were stored and never carried out; the first turn accepts them.
+        guard: runs the part of a turn that the policy has.
 
     Attributes:
         control: what the loop remembers.
         actuator: carries plans out.
         inbox: takes users' requests.
+        paused: True while the policy learns but does not decide, because a person has taken over.
     """
 
-    def __init__(self, policy: Policy, plan: Plan, actuator: Actuator) -> None:
-        self.control = Control.start(policy, plan)
+    def __init__(
+        self,
+        policy: Policy,
+        plan: Plan,
+        actuator: Actuator,
+        *,
+        allowed: tuple[int, int] | None = None,
+        resumed: Sequence[Revision] = (),
+        guard: Guard = unguarded,
+    ) -> None:
+        self.control = Control.start(policy, plan, allowed)
         self.actuator = actuator
         self.inbox = Inbox({name: len(part.routing) for name, part in plan.operators.items()})
+        self.paused = False
+        self._resumed = tuple(resumed)
+        self._guard = guard
 
-    def turn(self, observation: Observation, plan: Plan, loads: Mapping[str, Floats]) -> Turn:
-        """Run one turn and request its plan from the actuator.
+    def turn(
+        self,
+        observation: Observation,
+        plan: Plan,
+        loads: Mapping[str, Floats],
+        store: Callable[[Turn], None] = lambda _: None,
+    ) -> Turn:
+        """Run one turn, store its result, and request its plan from the actuator.
 
         A user's request that meets a change in progress goes back to the inbox, for the next turn.
 
@@ -198,6 +286,7 @@ class PolicyLoop:
             observation: the newest observation.
             plan: the plan in force.
             loads: by operator, the expected work of every shard; it decides where requests place the shards.
+            store: called with the result before the plan is requested. If it raises, nothing is requested.
         """
         requests = self.inbox.take()
         asked = []
@@ -205,11 +294,31 @@ class PolicyLoop:
             seen = observation.operators.get(name)
             hottest = seen.hottest[0] if seen is not None and seen.hottest is not None else ""
             asked.append(revision_of(request, name, plan.operators[name], loads[name], hottest))
-        result = turn(self.control, observation, plan, asked)
+        asked += self._resumed
+        result = self._turn(observation, plan, asked)
         self.inbox.put_back(_too_early(requests, result))
+        store(result)
+        self._resumed = ()
         result = requested(result, self.actuator, observation.time)
         self.control = result.control
         return result
+
+    def _turn(self, observation: Observation, plan: Plan, asked: Sequence[Revision]) -> Turn:
+        """Run one turn with the policy. If it fails, run it again without a decision, so that the policy still learns.
+
+        If that fails too, run the turn without the policy.
+        """
+        control, decides = self.control, not self.paused
+        try:
+            result = self._guard(lambda: turn(control, observation, plan, asked, decides=decides))
+            return result if decides else replace(result, skipped="the policy is paused")
+        except PolicyError as failure:
+            error = failure
+        try:
+            result = self._guard(lambda: turn(control, observation, plan, asked, decides=False))
+        except PolicyError:
+            result = turn(control, observation, plan, asked, learns=False, decides=False)
+        return replace(result, skipped=str(error), policy_error=error)
 
 
 def notify_failed(control: Control, operators: Collection[str], reason: str, now: float) -> Control:
@@ -239,6 +348,7 @@ def _accept(
     *,
     together: bool = False,
     asked_for: Collection[str] = (),
+    allowed: tuple[int, int] | None = None,
 ) -> tuple[list[Revision], list[Refusal]]:
     """Accept or refuse revisions. Updates ``treatments`` and ``requests``.
 
@@ -250,12 +360,13 @@ def _accept(
         now: seconds on the clock of the observations.
         together: True to accept all revisions or none.
         asked_for: operators that a user asked to change in this turn; the policy has to wait for them.
+        allowed: the fewest and most slots that a revision may have; None if it may have any number.
 
     Returns:
         The accepted revisions, and the refused ones with reasons.
     """
     candidates = [r for r in revisions if r.operator in treatments and r.action != Action.NOTHING]
-    objections = _objections(candidates, treatments, asked_for)
+    objections = _objections(candidates, treatments, asked_for, allowed)
     if together and any(objections):
         blocked = ", ".join(r.operator for r, why in zip(candidates, objections, strict=True) if why)
         objections = [why or f"it belongs together with the refused change of {blocked}" for why in objections]
@@ -275,7 +386,10 @@ def _accept(
 
 
 def _objections(
-    revisions: Sequence[Revision], treatments: Mapping[str, Treatment], asked_for: Collection[str]
+    revisions: Sequence[Revision],
+    treatments: Mapping[str, Treatment],
+    asked_for: Collection[str],
+    allowed: tuple[int, int] | None,
 ) -> list[str]:
     """Return for every revision why it cannot be accepted now; empty if it can."""
     objections: list[str] = []
@@ -285,6 +399,8 @@ def _objections(
             why = "a user's request comes first"
         elif revision.operator in accepted:
             why = "another change of the same operator was accepted in this turn"
+        elif allowed is not None and not allowed[0] <= revision.plan.slots <= allowed[1]:
+            why = f"it has {revision.plan.slots} slots, and the query may have {allowed[0]} to {allowed[1]}"
         else:
             why = objection_to(treatments[revision.operator], revision)
         if not why:

@@ -38,6 +38,21 @@ class Requested:
 
 
 @dataclass(frozen=True, eq=False)
+class Ended:
+    """How the last revision ended.
+
+    Attributes:
+        revision: the revision.
+        observed: True if its plan was observed, False if it was given up.
+        outcome: how it ended, in words.
+    """
+
+    revision: Revision
+    observed: bool
+    outcome: str
+
+
+@dataclass(frozen=True, eq=False)
 class Treatment:
     """What is desired, requested and observed of one operator.
 
@@ -59,6 +74,7 @@ class Treatment:
         last_end: when the last revision was observed or given up, in seconds.
         time: the latest time seen, in seconds; a clock that goes back counts as standing still.
         notes: what happened, in words, the latest last.
+        ended: the last revision that was observed or given up; None before the first.
     """
 
     observed: OperatorPlan
@@ -68,6 +84,7 @@ class Treatment:
     last_end: float = float("-inf")
     time: float = float("-inf")
     notes: tuple[str, ...] = ()
+    ended: Ended | None = None
 
     @property
     def active(self) -> bool:
@@ -107,9 +124,11 @@ def step(state: Treatment, observed: OperatorPlan, now: float) -> tuple[Treatmen
         return state, None
     took, goal = state.time - requested.since, rebase(wish.plan, requested.base, observed)
     if goal.same(observed):
-        return _end(state, f"{wish.action} observed, {took:g} s after it was accepted"), None
+        note = f"{wish.action} observed, {took:g} s after it was accepted"
+        return _end(state, Ended(wish, True, f"observed after {took:.3g} s"), note), None
     if took >= state.waits.limit:
-        return _end(state, f"{wish.action} given up: not observed within {state.waits.limit:g} s"), None
+        outcome = f"given up: not observed within {state.waits.limit:g} s"
+        return _end(state, Ended(wish, False, outcome), f"{wish.action} {outcome}"), None
     return replace(state, requested=replace(requested, times=requested.times + 1)), goal
 
 
@@ -141,7 +160,8 @@ def record_failure(state: Treatment, reason: str, now: float) -> Treatment:
     requested = replace(state.requested, failures=state.requested.failures + 1)
     count = f"{requested.failures} of {state.waits.attempts}"
     if requested.failures >= state.waits.attempts:
-        return _end(state, f"{state.desired.action} given up after failure {count}: {reason}")
+        outcome = f"given up after failure {count}: {reason}"
+        return _end(state, Ended(state.desired, False, outcome), f"{state.desired.action} {outcome}")
     return _note(replace(state, requested=requested), f"{state.desired.action} failed, {count}: {reason}")
 
 
@@ -165,8 +185,8 @@ def objection_to(state: Treatment, wish: Revision) -> str:
     return ""
 
 
-def _end(state: Treatment, note: str) -> Treatment:
-    return _note(replace(state, desired=None, requested=None, last_end=state.time), note)
+def _end(state: Treatment, ended: Ended, note: str) -> Treatment:
+    return _note(replace(state, desired=None, requested=None, last_end=state.time, ended=ended), note)
 
 
 def _at(state: Treatment, now: float) -> Treatment:

@@ -36,9 +36,10 @@ def replay_decisions(recording: Recording, policy: Policy) -> tuple[RecordedTurn
 
 
 def _decided_again(recording: Recording, policy: Policy) -> Iterator[RecordedTurn]:
-    control = Control.start(policy, recording.header.plan)
+    control = Control.start(policy, recording.header.plan, recording.header.slots)
     for recorded in recording.turns:
-        result = turn(control, recorded.observation, recorded.plan, recorded.asked)
+        asked, decides = recorded.asked, not recorded.skipped
+        result = turn(control, recorded.observation, recorded.plan, asked, learns=recorded.learned, decides=decides)
         control = result.control
         if recorded.failure and result.request is not None:
             control = notify_failed(control, result.requested, recorded.failure, recorded.observation.time)

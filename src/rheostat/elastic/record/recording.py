@@ -95,6 +95,7 @@ class RecordedTurn:
         request: the plan that was requested; None if there was nothing to request.
         failure: why the plan could not be requested; empty if it could.
         skipped: why the policy was not asked in this turn; empty if it was.
+        learned: True if the policy learned from the observation.
     """
 
     epoch: int
@@ -107,6 +108,7 @@ class RecordedTurn:
     request: Plan | None = None
     failure: str = ""
     skipped: str = ""
+    learned: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from pyspark.sql import DataFrame
 
+from rheostat.elastic.loop.decision import Decision
+from rheostat.elastic.loop.loop import Turn
 from rheostat.elastic.routing.balance import imbalance
 from rheostat.planning.feeds import StreamSql, passes
 from rheostat.spark.actuator import EpochRouting
@@ -59,6 +61,8 @@ class Epoch:
         )
         self._routing = EpochRouting(routing=query.actuator.routing)
         self._counted: dict[str, dict[int, int]] = {}
+        self._decisions: list[Decision] = []
+        self._policy_failure = ""
 
     def run(self) -> None:
         """Run the epoch, in this order:
@@ -74,6 +78,7 @@ class Epoch:
         try:
             before = self._watermarks_before()
             self._prepare_input()
+            self._step("input")
             self._routing = self._fix_routing()
             counts, after = self._run_levels(before)
             self._write_sinks(before, counts)
@@ -106,12 +111,22 @@ class Epoch:
             self._counted = rows_by_shard(self._query.plan, self._query.checkpoint.shards, self._streams)
 
     def _fix_routing(self) -> EpochRouting:
-        """Run one turn of the policy loop with the newest observation, and begin the epoch with its routing."""
-        query = self._query
+        """Begin the epoch with a routing that may differ from that of the last one, in this order:
+
+        1. Run one turn of the policy loop with the newest observation.
+        2. Store what it decided. If the epoch is not committed, the next run finds the proposal and resumes it.
+        3. Request the plan, and begin the epoch with its routing.
+        """
+        query, plan = self._query, self._query.actuator.plan
         seen, loads = query.observer.before(self._counted), query.observer.expected(self._counted)
-        plan = query.actuator.plan
-        turn = query.loop.turn(seen, plan, loads)
+
+        def store(turn: Turn) -> None:
+            self._decisions = query.decision_log.record(turn, seen, plan, self._epoch)
+            self._step("decide")
+
+        turn = query.loop.turn(seen, plan, loads, store)
         query.recorder.add(self._epoch, seen, plan, turn)
+        self._policy_failure = "" if turn.policy_error is None else str(turn.policy_error)
         return query.actuator.begin(self._epoch, turn, loads)
 
     def _run_levels(self, before: Watermarks) -> tuple[dict[str, SourceCounts], Watermarks]:
@@ -268,6 +283,8 @@ class Epoch:
             fetched_bytes=sum(r.fetched for r in reports),
             migrated_bytes=sum(r.migrated for r in reports),
             latency=latency_of(reports, self._query.checkpoint.shards, time.time() * 1e6),
+            decisions=tuple(self._decisions),
+            policy_failure=self._policy_failure,
         )
 
     def _by_slot(self, value: Callable[[PartReport], float]) -> dict[str, list[float]]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import nan
 from pathlib import Path
 from typing import Any
 
 from rheostat.elastic.loop.loop import PolicyLoop
+from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.record.recording import Header, RecordedComponent, settings_of
 from rheostat.planning.tables import PhysicalPlan
 from rheostat.spark.actuator import SparkActuator
+from rheostat.spark.decision_log import DecisionLog
 from rheostat.spark.epoch.source_counts import SourceCounter
 from rheostat.spark.observer import Observer
 from rheostat.spark.progress import Progress
@@ -36,8 +39,10 @@ class QueryContext:
         observer: turns task reports into observations.
         actuator: turns plans into the routing of epochs.
         loop: the policy loop, from observations to plans.
+        decision_log: stores what the loop decides.
         on_progress: called with the progress of every epoch.
         probe: called with the name of each step of an epoch when it is done.
+        promise: the latency that the query promises; None if it promises none.
         recorder: writes what every turn of the loop saw and decided, once it has a file.
     """
 
@@ -48,8 +53,10 @@ class QueryContext:
     observer: Observer
     actuator: SparkActuator
     loop: PolicyLoop
+    decision_log: DecisionLog
     on_progress: Callable[[Progress], None]
     probe: Probe
+    promise: Latency | None = None
     recorder: Recorder = field(default_factory=Recorder)
 
     def record(self, path: Path | str, *, complete: bool) -> None:
@@ -74,6 +81,9 @@ class QueryContext:
                 plan=plan,
                 policy=policy.name,
                 settings=settings_of(policy),
+                bound=nan if self.promise is None else self.promise.seconds,
+                window=nan if self.promise is None else self.promise.window,
+                slots=self.loop.control.allowed,
                 complete=complete,
             ),
         )
