@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from rheostat.spark import python_daemon
 from rheostat.spark.java import check_java
 
 RECOMMENDED: dict[str, str] = {
@@ -20,6 +21,8 @@ RECOMMENDED: dict[str, str] = {
     "spark.executorEnv.POLARS_MAX_THREADS": "1",
     "spark.executorEnv.OMP_NUM_THREADS": "1",
     "spark.sql.session.timeZone": "UTC",
+    # Workers whose tasks are killed when a query is stopped end without a traceback.
+    "spark.python.daemon.module": python_daemon.__name__,
 }
 """Spark settings for Rheostat. ``session`` sets them; set them yourself if you build your own session."""
 
