@@ -198,14 +198,33 @@ def test_a_constant_rate_after_an_overload_is_measured_as_constant(operator: str
         start, seen = running.time, running.step().observation
         counters = seen.operators[operator]
         known = known.after(counters, seen.seconds, seen.stretch)
-        if before is not None and start > 10.0:
+        if before is not None and start - seen.span > 10.0:
             rate = (counters.arrived - before).sum() / seen.seconds
             assert rate == pytest.approx(50_000.0 * factor, rel=0.05)
-            assert seen.external == pytest.approx(50_000.0, rel=0.05)
+            assert seen.external * seen.seconds / seen.span == pytest.approx(50_000.0, rel=0.05)
             lengths_seen.append(seen.seconds)
         before = counters.arrived
     assert known.arrival.sum() == pytest.approx(50_000.0 * factor, rel=0.05)
     assert lengths_seen[0] > 4 * lengths_seen[-1]
+
+
+def test_observations_have_the_law_as_spark_calibrates_it() -> None:
+    """Costs by shard on a slow and a fast node, and lengths that the law foresees after a few epochs."""
+    running = epochs(2000.0, 1e-3, plan=OperatorPlan.even(8, 2, 2), nodes=2, task=0.0)
+    running = Epochs(
+        running.job, Cluster(2, 8, speeds=(1.0, 0.5)), running.workload, running.plan, overhead=0.2, task=0
+    )
+    for _ in range(40):
+        seen = running.step().observation
+    count = seen.operators["work"]
+    assert count.cost == pytest.approx([1e-3] * 4 + [2e-3] * 4)
+    assert np.bincount(count.plan.routing, weights=count.work) == pytest.approx(count.useful)
+    assert (seen.external * seen.seconds, seen.latency.rows) == pytest.approx((count.rows.sum(), count.rows.sum()))
+    assert seen.law is not None
+    assert seen.law.epochs > 30
+    assert seen.error < 0.05
+    assert seen.latency.mean == pytest.approx(seen.span / 2 + seen.busy)
+    assert seen.expected_latency == pytest.approx(seen.latency.mean, rel=0.05)
 
 
 def test_a_trace_of_epochs_shows_what_the_workload_offers() -> None:

@@ -4,16 +4,19 @@ Epochs follow each other without a gap. An epoch processes the rows that arrived
 fixed time, plus the stages of all operators, one after the other, each as long as its busiest slot or node. Shards move
 between epochs, which costs only the time to send their state. With one core per slot and a steady load, the duration
 of an epoch is ``D = o / (1 - rho)``, for an overhead ``o`` and a utilisation ``rho``.
+
+Observations have what Spark's observer measures: the micro-batch law is calibrated from the epochs, not given away.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.elastic.model.observation import Observation, OperatorObservation
+from rheostat.elastic.model.law_fit import LawFit
+from rheostat.elastic.model.observation import LatencySummary, Observation, OperatorObservation
 from rheostat.elastic.model.plan import Plan
 from rheostat.errors import ConfigurationError
 from rheostat.simulate.interval import Interval
@@ -81,6 +84,7 @@ class Epochs:
         self._migrated_bytes = 0.0  # since the last epoch
         self._transfer_seconds = 0.0  # of the state that moves before the next epoch
         self._moves = 0  # shards that moved since the start
+        self._fit = LawFit.start(self.trigger)
         self.switches: list[float] = []
 
     @property
@@ -105,7 +109,8 @@ class Epochs:
         first = self.job.operators[0].name
         offered = float(last[first].sum() + self._waiting[first].sum())
         # On average, a row waits for half the time in which the rows of its epoch arrive, and then for the epoch.
-        return self._interval(rows, useful, offered, self.time - before, span / 2 + seconds)
+        interval = self._interval(rows, useful, offered, self.time - before, span / 2 + seconds)
+        return replace(interval, observation=self._calibrated(interval.observation, seconds, span))
 
     def apply(self, plan: Plan) -> None:
         """Set the plan of the next epoch; state that moves to another node is sent before that epoch."""
@@ -156,6 +161,12 @@ class Epochs:
                 total += np.bincount(np.arange(len(sent)) % operator.shards, weights=sent, minlength=operator.shards)
         return total
 
+    def _speed_of(self, name: str) -> Floats:
+        """Return the speed of the node that every shard is on."""
+        plan = self.plan.operators[name]
+        speeds: Floats = self._speeds[np.clip(plan.nodes[plan.routing], 0, None)]
+        return speeds
+
     def _run_stage(self, operator: Operator, rows: Floats) -> tuple[Floats, float]:
         """Return the busy seconds of every slot, and the seconds of the stage: of its busiest slot or node."""
         plan = self.plan.operators[operator.name]
@@ -166,6 +177,30 @@ class Epochs:
         by_slot = np.where(used, busy + self.task, 0.0)
         by_node = np.bincount(plan.nodes[used], weights=by_slot[used], minlength=self.cluster.nodes)
         return busy, float(max(by_slot.max(initial=0.0), (by_node / self.cluster.cores).max(initial=0.0)))
+
+    def _calibrated(self, seen: Observation, busy: float, span: float) -> Observation:
+        """Return the observation of an epoch with its length and the law, as calibrated up to it.
+
+        Args:
+            seen: what was observed of the epoch.
+            busy: how long it took.
+            span: seconds in which its rows arrived.
+        """
+        rows = float(seen.operators[self.job.operators[0].name].rows.sum())
+        mean = span / 2 + busy
+        latency = LatencySummary(rows, mean, mean, busy + 0.99 * span) if rows > 0 else LatencySummary()
+        seen = replace(seen, busy=busy, committed=busy, span=span, cpus=float(self._cores.sum()), latency=latency)
+        expected = self._fit.expected(seen)
+        expected_latency = self._fit.expected_latency(seen, expected)
+        self._fit = self._fit.after(seen)
+        costs = self._fit.costs
+        return replace(
+            seen,
+            operators={n: replace(o, cost=costs[n].per_row) if n in costs else o for n, o in seen.operators.items()},
+            law=self._fit.law,
+            expected=expected,
+            expected_latency=expected_latency,
+        )
 
     def _interval(
         self, rows: dict[str, Floats], useful: dict[str, Floats], offered: float, seconds: float, latency: float
@@ -196,12 +231,15 @@ class Epochs:
                 latency=np.where(counts > 0, latency, np.nan),
                 traffic=counts * (row_traffic / seconds),
                 state=np.full(operator.shards, operator.state_bytes),
+                work=counts * operator.cost / self._speed_of(name),
                 coming=self._waiting[name],
+                rows=counts,
+                level=place,
             )
         admitted = int(rows[self.job.operators[0].name].sum())
         end_rows = sum(float(rows[o.name].sum()) for o in self.job.operators if o.name not in sends)
         migrated, self._migrated_bytes = self._migrated_bytes, 0.0
-        rate = offered / seconds
+        rate = admitted / seconds  # as on Spark: the rows of the epoch, whenever they arrived
         observation = Observation(
             time=self.time,
             seconds=seconds,
