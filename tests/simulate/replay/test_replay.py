@@ -150,7 +150,7 @@ def test_without_rows_no_epoch_begins() -> None:
     quiet = World(Static(), rate=lambda t: 0.0 if 5 <= t < 15 else 100.0, seconds=25.0).recording()
     # The world runs epochs without rows, as a source that cannot tell does; the replay waits for a row.
     replayed = replay_plans(quiet)
-    begins = [t.observation.time - t.observation.busy for t in replayed.turns]
+    begins = [t.observation.time - t.observation.committed for t in replayed.turns]
     assert not [b for b in begins if 6.5 < b < 14.5]
     assert sum(t.observation.operators["level 0"].rows.sum() for t in replayed.turns) == sum(
         t.observation.operators["level 0"].rows.sum() for t in quiet.turns
@@ -159,7 +159,7 @@ def test_without_rows_no_epoch_begins() -> None:
 
 def test_the_trigger_is_kept() -> None:
     slow = World(Static(), law=EpochLaw(0.2, 0.01, trigger=3.0), rate=lambda _: 50.0, seconds=40.0).recording()
-    begins = [t.observation.time - t.observation.busy for t in replay_slots(slow, 2).turns]
+    begins = [t.observation.time - t.observation.committed for t in replay_slots(slow, 2).turns]
     assert np.diff(begins)[:-1] == pytest.approx(3.0)
 
 

@@ -87,7 +87,7 @@ class World:
     def _turns(self, plan: Plan) -> list[RecordedTurn]:
         control, fit, turns = Control.start(self.policy, plan), LawFit.start(self.law.trigger), []
         random = np.random.default_rng(5)
-        before, begin, end, epoch = 0.0, 0.5, 0.5, 0
+        before, begin, end, epoch = 0.0, 0.5, 0.0, 0
         done = {name: np.zeros(SHARDS) for name in plan.operators}
         rows = self._rows(before, begin)
         while begin < self.seconds:
@@ -95,8 +95,8 @@ class World:
             seen = replace(seen, busy=seen.busy * (1 + self.noise * random.standard_normal()))
             seen = self._completed(seen, begin, end)
             expected, fit = fit.expected(seen), fit.after(seen)
-            end, before = begin + seen.busy, begin
-            begin = max(end, begin + self.law.trigger)
+            end, before = seen.time, begin
+            begin = max(begin + seen.busy, begin + self.law.trigger)
             rows = self._rows(before, begin)
             if self.known:
                 parts = {n: replace(p, cost=fit.costs[n].per_row) for n, p in seen.operators.items()}
@@ -169,13 +169,13 @@ class World:
 
     def _completed(self, seen: Observation, begin: float, end: float) -> Observation:
         """What follows from the length of the epoch."""
-        committed, seconds = seen.busy - self.law.tail, begin + seen.busy - end
+        committed, seconds = seen.busy - self.law.tail, begin + seen.busy - self.law.tail - end
         rows = float(next(iter(seen.operators.values())).rows.sum())
         mean = seen.span / 2 + committed
         parts = {n: replace(p, latency=np.where(p.rows > 0, mean, np.nan)) for n, p in seen.operators.items()}
         return replace(
             seen,
-            time=begin + seen.busy,
+            time=begin + committed,
             seconds=seconds,
             operators=parts,
             committed=committed,

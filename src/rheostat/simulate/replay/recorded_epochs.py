@@ -31,7 +31,7 @@ class RecordedEpochs:
         plan: the plan of the next epoch, for the operators that can move.
         ahead: True if the rows of the next epoch are counted ahead, because the policy needs them.
         begin: when the next epoch begins, on the clock of the recorded run.
-        time: when the last epoch ended.
+        time: when the last epoch was committed; that is when Spark's observer looks at it.
     """
 
     load: RecordedLoad
@@ -42,8 +42,9 @@ class RecordedEpochs:
 
     def __post_init__(self) -> None:
         self._check(self.plan)
-        self.time = self.begin = self.load.begin
-        self._taken = float(self.load.edges[0])  # rows that arrived before this time are in an earlier epoch
+        self.begin = self.load.begin
+        self.time = float(self.load.edges[0])
+        self._taken = self.time  # rows that arrived before this time are in an earlier epoch
         self._epoch = self.load.seen[0].epoch
         self._completed = {name: np.zeros(o.arrived.shape[1]) for name, o in self.load.operators.items()}
         self._knows_next = any(seen.next_rows >= 0 for seen in self.load.seen)
@@ -63,9 +64,9 @@ class RecordedEpochs:
         useful = {name: _by_slot(plans[name], work[name]) for name in rows}
         busy = self._seconds(law, plans, useful, read)
         committed = max(busy - law.tail, 0.0)
-        self._taken, self.time = begin, begin + busy
+        self._taken, self.time = begin, begin + committed
         self._completed = {name: self._completed[name] + rows[name] for name in rows}
-        self.begin = self._next_begin(law)
+        self.begin = self._next_begin(law, begin + busy)
         coming, next_read = self._arrived(begin, self.begin)
         summary = _even_arrivals(read, span, committed)
         seen = self.load.seen[number]
@@ -141,9 +142,9 @@ class RecordedEpochs:
         slots = sum(len(by_slot) for by_slot in stages)
         return float(law.seconds(stages[0], read, before=before, slots=slots))
 
-    def _next_begin(self, law: EpochLaw) -> float:
+    def _next_begin(self, law: EpochLaw, end: float) -> float:
         """Return when the next epoch begins: after this one, when the trigger allows it and there is a row."""
-        earliest = max(self.time, self._taken + law.trigger)
+        earliest = max(end, self._taken + law.trigger)
         return min(max(earliest, self.load.next_row(self._taken)), max(earliest, self.load.end))
 
 

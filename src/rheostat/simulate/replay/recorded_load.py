@@ -145,12 +145,17 @@ def _rows_known(part: OperatorObservation) -> bool:
 def _edges(epochs: Sequence[Observation]) -> Floats:
     """Return when the rows of the first epoch began to arrive, and when every epoch began."""
     first = epochs[0]
-    begins = [first.time - first.busy]
+    begins = [_begin(first)]
     for before, seen in pairwise(epochs):
         follows = seen.epoch == before.epoch + 1 and 0 < seen.span < np.inf
-        begins.append(begins[-1] + seen.span if follows else max(seen.time - seen.busy, begins[-1]))
+        begins.append(begins[-1] + seen.span if follows else max(_begin(seen), begins[-1]))
     span = first.span if 0 < first.span < np.inf else first.busy
     return np.array([begins[0] - span, *begins])
+
+
+def _begin(seen: Observation) -> float:
+    """Return when an epoch began. Its time is that of the commit; ``busy`` goes on until the next epoch can begin."""
+    return seen.time - (seen.committed if seen.committed >= 0 else seen.busy)
 
 
 def _calibrated(epochs: Sequence[Observation]) -> tuple[tuple[EpochLaw, ...], dict[str, Floats]]:

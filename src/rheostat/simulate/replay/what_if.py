@@ -31,7 +31,7 @@ def replay_policy(recording: Recording, policy: Policy, load: RecordedLoad | Non
         load: the load of the recording, if it is known already.
     """
     engine = RecordedEpochs(load or RecordedLoad.of(recording), recording.header.plan, policy.ahead)
-    control, turns = Control.start(policy, engine.plan), []
+    control, turns = Control.start(policy, engine.plan, recording.header.slots), []
     while not engine.ended:
         seen, plan = engine.step(), engine.plan
         result = requested(turn(control, seen, plan), engine, seen.time)
