@@ -19,6 +19,7 @@ from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.model.policy import Pause, Waits
 from rheostat.elastic.routing.balance import THRESHOLD, balance, imbalance, slot_loads
+from rheostat.elastic.routing.longest_first import place_longest_first
 from rheostat.elastic.routing.requests import hot_shard
 from rheostat.elastic.routing.shard_load import ShardLoads, spread_over_shards
 
@@ -88,8 +89,9 @@ class Balance:
     Attributes:
         threshold: the largest over mean load of the slots that is allowed; 1.2 in the paper.
         ahead: True to balance the next epoch instead of the last ones. The rows of every shard are counted before the
-            epoch, which takes a pass over them, and multiplied by the cost of a row of that shard so far. Pays off
-            where rows are expensive and keys shift. Needs an engine with epochs.
+            epoch, which takes a pass over them, and multiplied by the cost of a row of that shard so far. Shards are
+            then placed longest first, and one that fills a slot gets it alone. Pays off where rows are expensive and
+            keys shift. Needs an engine with epochs.
         name: the name in reports.
         pause: what stops during a change in an engine without epochs.
         waits: time limits and rests of changes.
@@ -157,7 +159,8 @@ class Balance:
         uneven = imbalance(slot_loads(routing, loads, len(numbers)))
         if not uneven > self.threshold:
             return None
-        assignment = balance(routing.tolist(), loads, len(numbers), self.threshold)
+        place = place_longest_first if self.ahead else balance
+        assignment = place(routing.tolist(), loads, len(numbers), self.threshold)
         wanted = OperatorPlan(numbers[np.array(assignment.routing)], part.nodes)
         action = Action.BALANCE if assignment.moved(routing.tolist()) else Action.NOTHING
         reason = f"the busiest slot {'will have' if self.ahead else 'had'} {uneven:.2f} times the mean"

@@ -79,7 +79,7 @@ def balance(routing: Sequence[int], loads: Floats, slots: int, threshold: float 
     totals = slot_loads(routing, loads, slots)
     before, where = imbalance(totals), np.array(routing, dtype=np.int64)
     even_out(where, loads, totals, np.zeros(slots, dtype=np.int64), threshold * totals.mean(), 0.0, 1.0)
-    return _assignment(where, loads, slots, before, threshold)
+    return assignment_of(where, loads, slots, before, threshold)
 
 
 def rescale(routing: Sequence[int], loads: Floats, slots: int) -> Assignment:
@@ -107,7 +107,7 @@ def rescale(routing: Sequence[int], loads: Floats, slots: int) -> Assignment:
         counts = np.bincount(where, minlength=slots)
         crowded = np.flatnonzero(counts[where] > 1)
         where[crowded[weights[crowded].argmin()]] = empty
-    return _assignment(where, weights, slots, before, THRESHOLD)
+    return assignment_of(where, weights, slots, before, THRESHOLD)
 
 
 def with_idle_shards(loads: Floats) -> Floats:
@@ -188,7 +188,19 @@ def adopt(
         totals[slot] += loads[shard]
 
 
-def _assignment(where: Ints, loads: Floats, slots: int, before: float, threshold: float) -> Assignment:
+def assignment_of(where: Ints, loads: Floats, slots: int, before: float, threshold: float) -> Assignment:
+    """Return the assignment for a routing, with its imbalance and the shard that no placement can help.
+
+    Args:
+        where: the slot of every shard.
+        loads: the load of every shard.
+        slots: the number of slots.
+        before: largest over mean load of the slots before anything moved.
+        threshold: the largest over mean load of the slots that is allowed.
+
+    >>> assignment_of(np.array([0, 1, 1]), np.array([8.0, 1.0, 1.0]), 2, before=1.8, threshold=1.2).hot
+    0
+    """
     totals = slot_loads(where, loads, slots)
     after, heaviest = imbalance(totals), int(loads.argmax())
     hot = heaviest if after > threshold and loads[heaviest] > threshold * totals.mean() else None

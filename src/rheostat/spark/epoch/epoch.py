@@ -95,18 +95,21 @@ class Epoch:
     def _prepare_input(self) -> None:
         """Cache the rows if they are read more than once, and count them where that is needed.
 
-        Rows that are read once are counted as they are read. Cached rows are counted by a Spark job of their own.
+        Rows that feed tables once are counted on the way, also if they are counted by shard before. Other rows are
+        counted by a Spark job of their own.
         """
         graph, reads = self._query.graph, passes(self._query.plan, 0)
         source_sinks = [s for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)]
         counters = {n: c for n, c in self._query.counters.items() if c.must_observe}
         ahead = self._query.loop.control.policy.ahead and reads > 0
-        if reads + len(source_sinks) + ahead > 1 or len(self._query.sources) > 1 or reads == 0:
+        once = reads == 1 and not source_sinks and len(self._query.sources) == 1
+        if ahead or not once:
             self._streams.cache()
-            self._observed = {name: counter.count(self._streams.stream(name)) for name, counter in counters.items()}
-        else:
-            for name, counter in counters.items():
+        for name, counter in counters.items():
+            if once:
                 self._streams.replace(name, counter.observe(self._streams.stream(name)))
+            else:
+                self._observed[name] = counter.count(self._streams.stream(name))
         if ahead:
             self._counted = rows_by_shard(self._query.plan, self._query.checkpoint.shards, self._streams)
 
