@@ -2,12 +2,16 @@
 
 It compares static hashing, Rheostat, and the lower bound of any placement: an even share of all work, or the work of
 the most frequent key. Each row sleeps instead of computing, so that 16 slots can work at once on any machine.
+
+There are two bounds. One takes the seconds of a slot per row, which include what a task spends on reading and writing.
+The other takes only what rows really slept, which no placement and no runtime can save.
 ``python -m benchmarks.bench_skew SPEC`` runs one of the sides.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -57,9 +61,11 @@ def run(
         equal = rheostat_totals.results(home / "static" / "out").equals(
             rheostat_totals.results(home / "rheostat" / "out")
         )
-        bounds = [_bound(home / "data" / f"{i:05d}.parquet", sides["rheostat"]["row_seconds"]) for i in range(files)]
+        longest = [_longest(home / "data" / f"{i:05d}.parquet") for i in range(WARM_UP, files)]
     static, rheostat = (statistics.mean(sides[s]["epochs"][WARM_UP:]) for s in ("static", "rheostat"))
-    lower = statistics.mean(bounds[WARM_UP:])
+    row_seconds, slept = sides["rheostat"]["row_seconds"], sides["rheostat"]["slept"]
+    bound_rows = statistics.mean(longest)
+    lower, least = bound_rows * row_seconds, bound_rows * slept
     return {
         "skew": skew,
         "slots": SLOTS,
@@ -67,30 +73,46 @@ def run(
         "rows_per_epoch": rows,
         "epochs": files - WARM_UP,
         "permutations": periods - 1,
-        "row_ms": round(sides["rheostat"]["row_seconds"] * 1000, 4),
+        "row_ms": round(row_seconds * 1000, 4),
+        "slept_ms": round(slept * 1000, 4),
         "static_epoch_s": round(static, 3),
         "rheostat_epoch_s": round(rheostat, 3),
         "bound_epoch_s": round(lower, 3),
+        "slept_bound_epoch_s": round(least, 3),
         "static_over_rheostat": round(static / rheostat, 3),
         "rheostat_over_bound": round(rheostat / lower, 3),
+        "rheostat_over_slept_bound": round(rheostat / least, 3),
         "results_equal": equal,
         "moved_shards": sides["rheostat"]["moved"],
     }
 
 
-def slow_totals(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the running totals, after a sleep for each row."""
-    for _ in range(len(rows)):
-        time.sleep(ROW_SECONDS)
-    return rheostat_totals.totals(rows, state)
+def slow_totals(slept: Path) -> Callable[[pl.DataFrame, pl.DataFrame], tuple[pl.DataFrame, pl.DataFrame]]:
+    """Return a function that sleeps for each row, notes how long that took, and returns the running totals.
+
+    Args:
+        slept: a folder; every process that calls the function adds lines to a file there: seconds and rows of a call.
+    """
+
+    def logic(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        began = time.perf_counter()
+        for _ in range(len(rows)):
+            time.sleep(ROW_SECONDS)
+        with (slept / str(os.getpid())).open("a") as file:
+            file.write(f"{time.perf_counter() - began} {len(rows)}\n")
+        return rheostat_totals.totals(rows, state)
+
+    return logic
 
 
 def _side(side: str, home: Path, slots: int) -> dict[str, Any]:
-    """Run one side; return the seconds of its epochs, the seconds of a slot per row, and the shards moved."""
+    """Run one side; return the seconds of its epochs, of a slot per row, and that a row slept, and the shards moved."""
+    slept = home / f"{side} slept"
+    slept.mkdir()
     spark = rh.session("bench", f"local[{slots}]")
     options: dict[str, Any] = {"policy": rh.policies.Balance(threshold=1.05, ahead=True)} if side == "rheostat" else {}
     query = rheostat_totals.start(
-        spark, home / "data", home / side, logic=slow_totals, slots=slots, shards=SHARDS, **options
+        spark, home / "data", home / side, logic=slow_totals(slept), slots=slots, shards=SHARDS, **options
     )
     query.await_termination()
     progress = query.progress[WARM_UP:]
@@ -98,14 +120,21 @@ def _side(side: str, home: Path, slots: int) -> dict[str, Any]:
     return {
         "epochs": [p.seconds for p in query.progress],
         "row_seconds": slot_seconds / sum(p.rows for p in progress),
+        "slept": _row_sleep(slept),
         "moved": sum(c.moved for p in query.progress for c in p.changes),
     }
 
 
-def _bound(file: Path, row_seconds: float) -> float:
-    """Return the lower bound of an epoch in seconds: an even share of all work, or the work of the heaviest key."""
+def _row_sleep(folder: Path) -> float:
+    """Return the seconds that a row really slept: the median of all calls."""
+    calls = [line.split() for file in folder.iterdir() for line in file.read_text().splitlines()]
+    return statistics.median(float(seconds) / int(rows) for seconds, rows in calls)
+
+
+def _longest(file: Path) -> float:
+    """Return the rows that the busiest slot has at least: an even share of all rows, or those of the heaviest key."""
     rows = pl.read_parquet(file).group_by("key").len()["len"].to_numpy()
-    return float(max(rows.sum() / SLOTS, rows.max()) * row_seconds)
+    return float(max(rows.sum() / SLOTS, rows.max()))
 
 
 def _write(folder: Path, skew: float, bound: float, periods: int, period: float) -> tuple[int, int]:

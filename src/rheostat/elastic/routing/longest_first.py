@@ -32,9 +32,7 @@ def lower_bound(loads: Floats, slots: int) -> float:
     return max(float(loads.sum()) / slots, float(loads.max()))
 
 
-def place_longest_first(
-    routing: Sequence[int], loads: Floats, slots: int, threshold: float = THRESHOLD
-) -> Assignment:
+def place_longest_first(routing: Sequence[int], loads: Floats, slots: int, threshold: float = THRESHOLD) -> Assignment:
     """Return a placement whose busiest slot is within 4/3 of the best possible, and never busier than now.
 
     If the busiest slot is within the threshold, nothing moves. Otherwise shards are dealt heaviest first: each to its

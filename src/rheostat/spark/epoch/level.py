@@ -11,6 +11,7 @@ from rheostat.planning.feeds import Feed, StreamSql, plan_feeds
 from rheostat.planning.tables import Component, KeyedTable, PhysicalPlan, WindowTable
 from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
 from rheostat.spark.epoch.source_counts import Observed, read_observed
+from rheostat.spark.stage.head_starts import head_starts, share_processors
 from rheostat.spark.stage.specs import KeyedTableSpec, StageSpec, WindowTableSpec
 from rheostat.spark.stage.stage import close_stage, collect_reports, ingest_stage
 from rheostat.spark.stage.task_reports import PartReport
@@ -172,16 +173,19 @@ class Level:
     ) -> StageSpec:
         routing = setting.routing
         # Spark starts tasks in the order of their partitions: begin with the longest, so that it does not end last.
-        parts = [(c.name, slot) for c in components for slot in range(max(routing[c.name]) + 1)]
+        slots = [(c.name, slot) for c in components for slot in range(max(routing[c.name]) + 1)]
+        parts = sorted(slots, key=lambda part: -setting.expected.get(part, 0.0))
+        together = bool(feeds) and share_processors(setting.spark.sparkContext, len(parts))
         return StageSpec(
             epoch=setting.epoch,
-            parts=tuple(sorted(parts, key=lambda part: -setting.expected.get(part, 0.0))),
+            parts=tuple(parts),
             routing={c.name: routing[c.name] for c in components},
             tables={c.name: tuple(windows[t] for t in c.tables if t in windows) for c in components},
             keyed={c.name: tuple(keyed[t] for t in c.tables if t in keyed) for c in components},
             feeds=tuple(feeds),
             staging=setting.staging,
             moved=setting.moved,
+            head_starts=head_starts([setting.expected.get(part, 0.0) for part in parts]) if together else (),
         )
 
     def _part_of(self, spec: StageSpec) -> Callable[[str], str]:

@@ -30,7 +30,7 @@ def _count(plan: PhysicalPlan, component: Component, shards: int, streams: Epoch
     selects = [f"SELECT {shard} AS shard FROM {streams.view(stream)}" for stream in dict.fromkeys(upstreams)]
     query = f"SELECT shard, count(*) FROM ({' UNION ALL '.join(selects)}) GROUP BY shard"
     conf = streams.spark.conf
-    usual = conf.get(_EXCHANGE)
+    usual = str(conf.get(_EXCHANGE))
     # Every task that reads has counted its rows before the exchange: one task is enough to add the counts up.
     conf.set(_EXCHANGE, "1")
     try:

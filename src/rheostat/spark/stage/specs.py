@@ -68,6 +68,7 @@ class StageSpec:
         feeds: the feeds that the tasks receive; empty in a stage that closes windows.
         staging: by operator whose results are read, the folder for its result files.
         moved: by component, the shards whose slot differs from that in the previous epoch.
+        head_starts: for every task, the seconds that it waits before it begins; empty if none waits.
     """
 
     epoch: int
@@ -78,3 +79,4 @@ class StageSpec:
     feeds: tuple[Feed, ...]
     staging: Mapping[str, Folder]
     moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    head_starts: tuple[float, ...] = ()

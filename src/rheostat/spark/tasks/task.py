@@ -40,7 +40,10 @@ def _task(spec: StageSpec, work: Callable[[StageSpec, PartReport, Iterable[pa.Re
         _freeze_modules()
         context = TaskContext.get()
         assert context is not None
-        report = PartReport(*spec.parts[context.partitionId()])
+        part = context.partitionId()
+        report = PartReport(*spec.parts[part])
+        if spec.head_starts:
+            time.sleep(spec.head_starts[part])
         clock = TaskClock()
         drain_fetches()
         try:
