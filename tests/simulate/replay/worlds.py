@@ -120,7 +120,8 @@ class World:
 
     def _rows(self, begin: float, end: float) -> Floats:
         """Whole rows by shard; parts of rows that are left over come later."""
-        return np.floor(self._until(end)) - np.floor(self._until(begin))
+        begun = np.arange(SHARDS) / SHARDS  # shards do not get their rows all at once
+        return np.floor(self._until(end) + begun) - np.floor(self._until(begin) + begun)
 
     def _until(self, time: float) -> Floats:
         place = int(time / _STEP)

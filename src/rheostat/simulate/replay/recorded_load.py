@@ -24,6 +24,9 @@ from rheostat.errors import ConfigurationError
 _ROUNDING = 1e-6
 """Rows by which a sum of parts may miss a whole row."""
 
+_GOLDEN = (np.sqrt(5) - 1) / 2
+"""Multiples of it, less their whole parts, are spread evenly between 0 and 1."""
+
 
 @dataclass(frozen=True, eq=False)
 class RecordedOperator:
@@ -100,8 +103,13 @@ class RecordedLoad:
         return before if time - begins[before] < begins[after] - time else after
 
     def rows_until(self, time: float, name: str) -> Floats:
-        """Return the whole rows of an operator that had arrived at a time, by shard."""
-        return np.floor(_at(self.edges, self.operators[name].arrived, time) + _ROUNDING)
+        """Return the whole rows of an operator that had arrived at a time, by shard.
+
+        The single row of a shard in an epoch has no time of its own. Such rows are spread over the epoch's span.
+        """
+        arrived = _at(self.edges, self.operators[name].arrived, time)
+        parts = np.arange(1, len(arrived) + 1) * _GOLDEN % 1
+        return np.floor(arrived + np.clip(parts, _ROUNDING, 1 - _ROUNDING))
 
     def read_until(self, time: float) -> float:
         """Return the rows that the sources had at a time."""
