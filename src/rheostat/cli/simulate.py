@@ -40,13 +40,17 @@ def simulate(
         typer.Option(help="With --replay: largest mean latency, as in '1 second', instead of the recorded promise."),
     ] = None,
     over: Annotated[str, typer.Option(help="With --slo: length of the promise's window.")] = "1 second",
+    warm_up: Annotated[
+        float | None, typer.Option(help="With --replay: seconds from the start of the query that do not count.", min=0)
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="Seconds to simulate, instead of the file's.", min=0.1)] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the random numbers, instead of the file's.", min=0)] = None,
     plot: Annotated[Path | None, typer.Option(help="File for the figure, .svg or .png.")] = None,
     as_json: Json = False,
 ) -> None:
     """Run a policy on a simulated cluster of any size, or over a recorded run of Spark."""
-    _check(scenario, replay, policy or [], {"--slots": slots, "--slo": slo}, {"--seconds": seconds, "--seed": seed})
+    only_replay: dict[str, object] = {"--slots": slots, "--slo": slo, "--warm-up": warm_up}
+    _check(scenario, replay, policy or [], only_replay, {"--seconds": seconds, "--seed": seed})
     if plot is not None and plot.suffix not in (".svg", ".png"):
         raise typer.BadParameter(f"{plot} must end in .svg or .png", param_hint="--plot")
     for package in ("numba", "matplotlib"):
@@ -57,7 +61,7 @@ def simulate(
         from rheostat.simulate.replay.replay_report import replay_report  # noqa: PLC0415
 
         promise = None if slo is None else Latency(slo, over=over)
-        replay_report(replay, policy or [], slots or [], promise, plot, as_json)
+        replay_report(replay, policy or [], slots or [], promise, plot, as_json, warm_up or 0.0)
     elif scenario is not None:
         from rheostat.simulate.report import report  # noqa: PLC0415 - compiled loops and figures take long to load
 

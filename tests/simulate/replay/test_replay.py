@@ -242,6 +242,32 @@ def test_figures_of_a_run_by_hand() -> None:
     assert np.isnan(RunFigures.of(recording).success)
 
 
+def test_a_warm_up_does_not_count() -> None:
+    """Ten times as many rows arrive in the first 20 s."""
+    recording = World(Static(), slots=3, seconds=60.0, rate=lambda t: 450.0 if t < 20 else 45.0).recording()
+    whole, warm = RunFigures.of(recording, PROMISE), RunFigures.of(recording, PROMISE, warm_up=40.0)
+    assert warm.success == 1.0 > whole.success
+    assert warm.latency < whole.latency
+    assert warm.slot_seconds == pytest.approx(whole.slot_seconds / 3, rel=0.1)
+    assert hindsight_slots(recording, PROMISE, warm_up=40.0) == 1
+
+
+def test_what_the_law_missed_is_missed_again() -> None:
+    """Epochs that took a second longer for a while, as on a machine that has other things to do."""
+    calm = World(Static(), slots=4, seconds=60.0, rate=lambda _: 100.0).recording()
+    turns = [
+        replace(t, observation=replace(t.observation, busy=t.observation.busy + 0.2 * (20 < t.observation.time < 40)))
+        for t in calm.turns
+    ]
+    load = RecordedLoad.of(Recording(calm.header, tuple(turns)))
+    begins = load.edges[1:]
+    assert load.misses[(begins > 25) & (begins < 35)] == pytest.approx(0.2, abs=0.05)
+    assert load.misses[begins < 15] == pytest.approx(0.0, abs=0.05)
+    lengths = {t.observation.time: t.observation.busy for t in replay_slots(calm, 4, load).turns}
+    slow = np.mean([busy for time, busy in lengths.items() if 25 < time < 35])
+    assert slow > 0.15 + np.mean([busy for time, busy in lengths.items() if 5 < time < 15])
+
+
 def test_windows_count_by_seconds_and_only_with_rows() -> None:
     """One epoch of 9 s that fails, one of 1 s that does not; a shard without rows is not judged."""
     recording = World(Static(), slots=3, seconds=10.0, rate=lambda _: 100.0).recording()

@@ -2,6 +2,7 @@
 
 ====================  ===================================================================================
 ``recorded_load``     rows, costs and laws of a recorded run over time
+``epoch_length``      how long an epoch takes by the law
 ``recorded_epochs``   the micro-batch engine, driven by a recorded run
 ``what_if``           replays of a recorded run: as it was, under a policy, with a fixed number of slots
 ``run_figures``       the figures by which runs are compared

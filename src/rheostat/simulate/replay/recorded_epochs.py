@@ -2,13 +2,14 @@
 
 Epochs follow each other as on Spark: an epoch begins when the one before has ended, the trigger allows it and there is
 a row. It takes all rows that have arrived. How long it takes follows from the plan, by the law and the costs that were
-calibrated in the recorded run at that time. Latency is always known here. The rows of the next epoch, and what waits at
-the source, policies see only if Spark knew them in the recorded run.
+calibrated in the recorded run at that time, and by how far the law missed the recorded epochs around it.
+
+Latency is always known here. The rows of the next epoch, and what waits at the source, policies see only if Spark knew
+them in the recorded run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,9 +18,13 @@ from rheostat.arrays import Floats
 from rheostat.elastic.model.epoch_law import EpochLaw
 from rheostat.elastic.model.observation import LatencySummary, Observation, OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
+from rheostat.simulate.replay.epoch_length import by_slot, epoch_length
 from rheostat.simulate.replay.recorded_load import RecordedLoad
 
 _UNKNOWN = float("nan")
+
+_LEAST = 0.2
+"""Share of the length by the law that an epoch takes at least, whatever the recorded run's law missed."""
 
 
 @dataclass
@@ -43,8 +48,8 @@ class RecordedEpochs:
     def __post_init__(self) -> None:
         self._check(self.plan)
         self.begin = self.load.begin
-        self.time = float(self.load.edges[0])
-        self._taken = self.time  # rows that arrived before this time are in an earlier epoch
+        self.time = self.load.seen[0].time - self.load.seen[0].seconds
+        self._taken = float(self.load.edges[0])  # rows that arrived before this time are in an earlier epoch
         self._epoch = self.load.seen[0].epoch
         self._completed = {name: np.zeros(o.arrived.shape[1]) for name, o in self.load.operators.items()}
         self._knows_next = any(seen.next_rows >= 0 for seen in self.load.seen)
@@ -61,8 +66,9 @@ class RecordedEpochs:
         rows, read = self._arrived(self._taken, begin)
         plans = {name: self._plan_of(name, number) for name in rows}
         work = {name: rows[name] * self.load.operators[name].costs[number] for name in rows}
-        useful = {name: _by_slot(plans[name], work[name]) for name in rows}
-        busy = self._seconds(law, plans, useful, read)
+        useful = {name: by_slot(plans[name], work[name]) for name in rows}
+        expected = epoch_length(law, [(self.load.operators[n].level, plans[n], work[n]) for n in rows], read)
+        busy = max(expected + float(self.load.misses[number]), _LEAST * expected)
         committed = max(busy - law.tail, 0.0)
         self._taken, self.time = begin, begin + committed
         self._completed = {name: self._completed[name] + rows[name] for name in rows}
@@ -107,8 +113,8 @@ class RecordedEpochs:
             next_span=self.begin - begin if self._knows_next else _UNKNOWN,
             latency=summary,
             law=law,
-            expected=busy,
-            expected_latency=span / 2 + committed,
+            expected=expected,
+            expected_latency=span / 2 + max(expected - law.tail, 0.0),
         )
 
     def apply(self, plan: Plan) -> None:
@@ -130,26 +136,10 @@ class RecordedEpochs:
         rows = {name: load.rows_until(until, name) - load.rows_until(after, name) for name in load.operators}
         return rows, load.read_until(until) - load.read_until(after)
 
-    def _seconds(
-        self, law: EpochLaw, plans: Mapping[str, OperatorPlan], useful: Mapping[str, Floats], read: float
-    ) -> float:
-        """Return the length of an epoch by the law: operators of a level at the same time, levels one by one."""
-        levels: dict[int, list[Floats]] = {}
-        for name, by_slot in useful.items():
-            levels.setdefault(self.load.operators[name].level, []).append(by_slot[plans[name].nodes >= 0])
-        stages = [np.concatenate(by_slot) for by_slot in levels.values()]
-        before = sum(law.stage(by_slot) for by_slot in stages[1:])
-        slots = sum(len(by_slot) for by_slot in stages)
-        return float(law.seconds(stages[0], read, before=before, slots=slots))
-
     def _next_begin(self, law: EpochLaw, end: float) -> float:
         """Return when the next epoch begins: after this one, when the trigger allows it and there is a row."""
         earliest = max(end, self._taken + law.trigger)
         return min(max(earliest, self.load.next_row(self._taken)), max(earliest, self.load.end))
-
-
-def _by_slot(plan: OperatorPlan, work: Floats) -> Floats:
-    return np.bincount(plan.routing, weights=work, minlength=len(plan.nodes)).astype(np.float64)
 
 
 def _even_arrivals(rows: float, span: float, committed: float) -> LatencySummary:

@@ -20,9 +20,13 @@ from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.record.recording import Recording
 from rheostat.errors import ConfigurationError
+from rheostat.simulate.replay.epoch_length import epoch_length
 
 _ROUNDING = 1e-6
 """Rows by which a sum of parts may miss a whole row."""
+
+_AROUND = 2
+"""Epochs before and after a recorded one that tell how far the law missed at that time."""
 
 _GOLDEN = (np.sqrt(5) - 1) / 2
 """Multiples of it, less their whole parts, are spread evenly between 0 and 1."""
@@ -44,6 +48,11 @@ class RecordedOperator:
     costs: Floats
     plans: tuple[OperatorPlan, ...]
 
+    def recorded_stage(self, epoch: int) -> tuple[int, OperatorPlan, Floats]:
+        """Return the level, the plan and the work by shard of a recorded epoch."""
+        rows = self.arrived[epoch + 1] - self.arrived[epoch]
+        return self.level, self.plans[epoch], rows * self.costs[epoch]
+
 
 @dataclass(frozen=True, eq=False)
 class RecordedLoad:
@@ -55,6 +64,7 @@ class RecordedLoad:
         read: rows that were read from the sources until each edge.
         operators: the rows of every operator, by name; those without keys too.
         laws: the law as calibrated up to each epoch.
+        misses: seconds that epochs took longer than the law says, around each epoch: a cold start, a busy machine.
         seen: what was observed of each epoch.
     """
 
@@ -62,6 +72,7 @@ class RecordedLoad:
     read: Floats
     operators: Mapping[str, RecordedOperator]
     laws: tuple[EpochLaw, ...]
+    misses: Floats
     seen: tuple[Observation, ...]
 
     @classmethod
@@ -83,7 +94,12 @@ class RecordedLoad:
         read = np.array([seen.external * seen.seconds for seen in epochs])
         if not np.isfinite(read).all():
             read = _most_rows(operators.values())
-        return cls(_edges(epochs), _sums(read), operators, laws, tuple(epochs))
+        lengths = [
+            epoch_length(laws[n], [o.recorded_stage(n) for o in operators.values()], float(rows))
+            for n, rows in enumerate(read)
+        ]
+        misses = _medians_around(np.array([seen.busy for seen in epochs]) - np.array(lengths))
+        return cls(_edges(epochs), _sums(read), operators, laws, misses, tuple(epochs))
 
     @property
     def begin(self) -> float:
@@ -109,7 +125,8 @@ class RecordedLoad:
         """
         arrived = _at(self.edges, self.operators[name].arrived, time)
         parts = np.arange(1, len(arrived) + 1) * _GOLDEN % 1
-        return np.floor(arrived + np.clip(parts, _ROUNDING, 1 - _ROUNDING))
+        whole: Floats = np.floor(arrived + np.clip(parts, _ROUNDING, 1 - _ROUNDING))
+        return whole
 
     def read_until(self, time: float) -> float:
         """Return the rows that the sources had at a time."""
@@ -196,6 +213,16 @@ def _most_rows(operators: Iterable[RecordedOperator]) -> Floats:
     """Return the rows of every epoch, as the operator counted them that got most of them from the sources."""
     readers = [np.diff(o.arrived.sum(axis=1)) for o in operators if o.level == 0]
     return max(readers, key=lambda rows: float(rows.sum()))
+
+
+def _medians_around(values: Floats) -> Floats:
+    """Return for every value the median of itself and as many neighbours before it as after it.
+
+    >>> _medians_around(np.array([9.0, 5.0, 1.0, 1.0, 1.0, 7.0])).tolist()
+    [9.0, 5.0, 1.0, 1.0, 1.0, 7.0]
+    """
+    widths = [min(_AROUND, n, len(values) - 1 - n) for n in range(len(values))]
+    return np.array([np.median(values[n - width : n + width + 1]) for n, width in enumerate(widths)])
 
 
 def _sums(values: Floats) -> Floats:

@@ -31,25 +31,28 @@ class ReplayError:
     slot_seconds: float
 
     @classmethod
-    def between(cls, recorded: Recording, replayed: Recording, promise: Latency | None = None) -> ReplayError:
+    def between(
+        cls, recorded: Recording, replayed: Recording, promise: Latency | None = None, warm_up: float = 0.0
+    ) -> ReplayError:
         """Return the errors of a replay.
 
         Args:
             recorded: the run.
             replayed: its replay with the same plans.
             promise: the promise to judge both by; None to measure no success.
+            warm_up: seconds from the start of the query in which epochs do not count.
         """
-        ran = [t.observation for t in recorded.turns if t.observation.busy > 0]
+        ran = [t.observation for t in recorded.turns if t.observation.busy > 0 and t.observation.time > warm_up]
         again = [t.observation for t in replayed.turns]
         ends = np.array([seen.time for seen in again])
         middles = np.array([seen.time - seen.busy / 2 for seen in ran])
         same = np.clip(np.searchsorted(ends, middles), 0, len(again) - 1)
-        one, other = RunFigures.of(recorded, promise), RunFigures.of(replayed, promise)
+        one, other = (RunFigures.of(run, promise, warm_up) for run in (recorded, replayed))
         return cls(
             epoch_seconds=_median_error(_values(ran, "busy"), _values(again, "busy")[same]),
             latency=_median_error(_latencies(ran), _latencies(again)[same]),
             success=other.success - one.success,
-            slot_seconds=other.slot_seconds / one.slot_seconds - 1,
+            slot_seconds=other.slot_seconds / one.slot_seconds - 1 if one.slot_seconds > 0 else float("nan"),
         )
 
 

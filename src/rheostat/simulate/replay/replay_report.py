@@ -24,7 +24,7 @@ from rheostat.simulate.replay.replay_error import ReplayError
 from rheostat.simulate.replay.run_figures import RunFigures
 from rheostat.simulate.replay.what_if import hindsight_slots, most_slots, replay_plans, replay_policy, replay_slots
 
-_LISTED = 8  # decisions of a policy that are printed
+_LISTED = 4  # decisions of a policy that are printed
 
 
 def replay_report(
@@ -34,6 +34,7 @@ def replay_report(
     promise: Latency | None,
     plot: Path | None,
     as_json: bool,
+    warm_up: float = 0.0,
 ) -> None:
     """Replay a recorded run, draw its figure and print its results.
 
@@ -44,6 +45,7 @@ def replay_report(
         promise: the promise to keep and to judge by; that of the recorded run if None.
         plot: file for the figure; by default in the folder ``reports``.
         as_json: True to print the figures as JSON.
+        warm_up: seconds from the start of the query in which epochs do not count.
     """
     recording = Recording.read(file)
     header = recording.header
@@ -54,7 +56,7 @@ def replay_report(
     runs = {"recorded": recording, "replayed": replay_plans(recording, load)}
     runs |= {policy.name: replay_policy(recording, policy, load) for policy in chosen}
     runs |= {f"{count} slots": replay_slots(recording, count, load) for count in slots}
-    figures = {name: RunFigures.of(run, wanted) for name, run in runs.items()}
+    figures = {name: RunFigures.of(run, wanted, warm_up) for name, run in runs.items()}
     path = plot or Path("reports") / f"{file.stem}-replay.svg"
     draw(header.topology, runs, wanted, path)
     report = {
@@ -62,9 +64,9 @@ def replay_report(
         "topology": header.topology,
         "policy": header.policy,
         "promise": None if wanted is None else {"seconds": wanted.seconds, "window": wanted.window},
-        "error": asdict(ReplayError.between(recording, runs["replayed"], wanted)),
+        "error": asdict(ReplayError.between(recording, runs["replayed"], wanted, warm_up)),
         "decides_again": decides_again(recording),
-        "hindsight_slots": None if wanted is None else hindsight_slots(recording, wanted),
+        "hindsight_slots": None if wanted is None else hindsight_slots(recording, wanted, warm_up=warm_up),
         "notes": notes_on(recording),
         "runs": {name: asdict(each) for name, each in figures.items()},
         "plot": str(path),
@@ -123,10 +125,10 @@ def show(report: dict[str, Any], decided: dict[str, Recording], console: Console
     bound = f"within {promise['seconds']:g} s over {promise['window']:g} s" if promise else "no promise"
     table = Table(title=f"{report['topology']} under {report['policy']}, recorded; {bound}")
     table.add_column("")
-    for name in report["runs"]:
-        table.add_column(name, justify="right")
     for key in next(iter(report["runs"].values())):
-        table.add_row(key.replace("_", " "), *(_number(run[key]) for run in report["runs"].values()))
+        table.add_column(key.replace("_", " "), justify="right")
+    for name, run in report["runs"].items():
+        table.add_row(name, *map(_number, run.values()))
     console.print(table)
     error = {key: _percent(value) for key, value in report["error"].items() if key != "success"}
     console.print(

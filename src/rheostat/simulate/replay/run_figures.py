@@ -37,14 +37,15 @@ class RunFigures:
     decisions: int
 
     @classmethod
-    def of(cls, recording: Recording, promise: Latency | None = None) -> RunFigures:
+    def of(cls, recording: Recording, promise: Latency | None = None, warm_up: float = 0.0) -> RunFigures:
         """Return the figures of a run.
 
         Args:
             recording: the run.
             promise: the promise to judge it by; None to measure no success.
+            warm_up: seconds from the start of the query in which epochs do not count.
         """
-        turns = [t for t in recording.turns if t.observation.busy > 0]
+        turns = [t for t in recording.turns if t.observation.busy > 0 and t.observation.time > warm_up]
         seen = [t.observation for t in turns]
         seconds = np.array([o.seconds for o in seen])
         slots = np.array([float(sum(t.plan.slots().values())) for t in turns])

@@ -79,20 +79,23 @@ def static_plan(recording: Recording, slots: int) -> Plan:
     return Plan(parts, 1)
 
 
-def hindsight_slots(recording: Recording, promise: Latency | None = None, target: float = 0.95) -> int | None:
+def hindsight_slots(
+    recording: Recording, promise: Latency | None = None, target: float = 0.95, warm_up: float = 0.0
+) -> int | None:
     """Return the fewest slots that, fixed for the whole run, would have kept a promise; None if no number would have.
 
     Args:
         recording: the recorded run.
         promise: the promise; by default that of the recorded run.
         target: the success rate from which on the promise counts as kept.
+        warm_up: seconds from the start of the query in which epochs do not count.
     """
     wanted = promise or recording.header.promise
     if wanted is None:
         raise ConfigurationError("the recorded run made no promise: pass one, such as rh.Latency('1 second')")
     load = RecordedLoad.of(recording)
     for slots in range(1, most_slots(recording) + 1):
-        if RunFigures.of(replay_slots(recording, slots, load), wanted).success >= target:
+        if RunFigures.of(replay_slots(recording, slots, load), wanted, warm_up).success >= target:
             return slots
     return None
 
