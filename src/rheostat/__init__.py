@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rheostat.elastic import posg as groupings
     from rheostat.elastic.loop.decision import Decision
     from rheostat.elastic.model.promise import Latency
+    from rheostat.elastic.model.slo import Slo
     from rheostat.elastic.routing.requests import Change
     from rheostat.errors import (
         CheckpointError,
@@ -68,6 +69,7 @@ _MODULES = {
 _HOMES = {
     "rheostat.elastic.loop.decision": "Decision",
     "rheostat.elastic.model.promise": "Latency",
+    "rheostat.elastic.model.slo": "Slo",
     "rheostat.elastic.routing.requests": "Change",
     "rheostat.errors": "CheckpointError CheckpointInUseError ConfigurationError OperatorError RheostatError "
     "SetupError TopologyError",
@@ -101,6 +103,7 @@ __all__ = [
     "Query",
     "RheostatError",
     "SetupError",
+    "Slo",
     "Status",
     "Stream",
     "Topology",

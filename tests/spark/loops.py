@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,9 +41,13 @@ class Epochs:
         self.epoch += 1
 
 
-def report(shards: dict[int, float], component: str = "by area", slot: int = 0, **more: Any) -> PartReport:
+def report(
+    shards: dict[int, float], component: str = "by area", slot: int = 0, rows: Sequence[int] = (), **more: Any
+) -> PartReport:
+    """A report with the useful seconds, and if given the rows, of some shards."""
     records = np.zeros(len(shards), RECORD)
     records["shard"], records["seconds"] = list(shards), list(shards.values())
+    records["rows"] = rows if len(rows) else 0
     return PartReport(component, slot, shards=records, **more)
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rheostat.elastic.baselines.static import Static
 from rheostat.elastic.model.plan import OperatorPlan, Plan
+from rheostat.spark.epoch.clocks import BatchStart
 from rheostat.spark.observer import Observer
+from rheostat.spark.stage.task_reports import NO_SLOT, TaskUsage
 from tests.spark.loops import SHARDS, Epochs, report
 
 
@@ -26,15 +31,80 @@ def test_loads_are_summed_over_the_slots_of_a_component() -> None:
 def test_what_tasks_do_not_report_is_not_a_number() -> None:
     query = Epochs(Static())
     query.end(report({0: 1.0}))
-    seen = query.observer.newest.operators["by area"]
-    for values in (seen.arrived, seen.completed, seen.latency, seen.traffic, seen.state):
+    seen = query.observer.before({})
+    for values in (seen.operators["by area"].latency, seen.operators["by area"].p99, seen.operators["by area"].state):
         assert len(values) == SHARDS
         assert np.isnan(values).all()
-    counted = {"by area": {0: 3, 5: 2}}
-    query.end(report({0: 1.0}), counted=counted)
-    query.end(report({0: 1.0}), counted=counted)
+    for value in (seen.busy, seen.committed, seen.span, seen.behind, seen.wanted, seen.cpus, seen.next_rows):
+        assert np.isnan(value)
+    assert (seen.latency.rows, seen.operators["by area"].hosts) == (0, ("", ""))
+    assert np.isnan(seen.operators["by area"].cpu_seconds).all()
+
+
+def test_rows_add_up_since_the_start() -> None:
+    query = Epochs(Static())
+    for _ in range(2):
+        query.end(report({0: 1.0, 5: 1.0}, rows=[3, 2]))
     seen = query.observer.newest.operators["by area"]
+    assert seen.rows.tolist() == [3, 0, 0, 0, 0, 2, 0, 0]
     assert seen.arrived.tolist() == seen.completed.tolist() == [6, 0, 0, 0, 0, 4, 0, 0]
+
+
+def test_slots_of_the_plan_may_have_gaps() -> None:
+    observer = Observer(SHARDS, {"by area": ()})
+    plan = Plan({"by area": OperatorPlan(np.array([0, 0, 2, 2, 2, 4, 4, 4]), np.array([0, -1, 0, -1, 0]))}, 1)
+    usage = TaskUsage(cpu=0.5, memory=7e6, host="h", executor="3", machine="m", processors=8)
+    reports = [report({2: 1.0}, slot=1, usage=usage), report({5: 3.0}, slot=2, usage=replace(usage, machine="n"))]
+    reports.append(report({2: 1.0}, slot=1, usage=usage))  # a task that closes windows
+    reports.append(report({0: 9.0}, slot=NO_SLOT, rows=[5]))  # a task that reads rows of all shards
+    seen = observer.observe(reports, {}, plan, epoch=0, time=2.0, rows=0)
+    area = seen.operators["by area"]
+    assert area.useful.tolist() == [0, 0, 2.0, 0, 3.0]
+    assert area.work.tolist() == [0, 0, 2.0, 0, 0, 3.0, 0, 0]
+    assert area.rows.tolist() == [5, 0, 0, 0, 0, 0, 0, 0]
+    assert area.cpu_seconds.tolist()[2::2] == [1.0, 0.5]
+    assert area.cpu.tolist()[2::2] == [0.5, 0.25]  # of two seconds
+    assert (area.hosts, area.executors) == (("", "", "h", "", "h"), ("", "", "3", "", "3"))
+    assert (seen.cpus, np.nanmax(area.memory)) == (16, 7e6)
+
+
+def test_an_epoch_is_complete_when_the_next_one_begins() -> None:
+    observer = Observer(SHARDS, {"by area": ()}, cores=2)
+    plan = Plan({"by area": OperatorPlan.even(SHARDS, 2)}, 1)
+    ends = iter([5, 25, 100])
+
+    def start(second: float) -> BatchStart:
+        return BatchStart(int(second * 1e6), (f'{{"a":{{"0":{next(ends)}}}}}',))
+
+    def progress(epoch: int, end: int, latest: int) -> str:
+        source = {"description": "KafkaV2[a]", "endOffset": {"a": {"0": end}}, "latestOffset": {"a": {"0": latest}}}
+        return json.dumps({"batchId": epoch, "durationMs": {"triggerExecution": 500}, "sources": [source]})
+
+    observer.before({}, start(1000.0))
+    observer.observe([report({0: 0.2, 4: 0.1}, rows=[4, 1])], {}, plan, epoch=0, time=1.0, rows=5)
+    seen = observer.commit(1000.4e6)
+    assert seen.committed == pytest.approx(0.4)
+    observer.follow(lambda: progress(0, end=5, latest=5))
+    seen = observer.before({}, start(1001.0))
+    assert (seen.busy, seen.behind, seen.wanted, seen.next_rows, seen.next_span) == (0.5, 0, 5.0, 20, 1.0)
+    assert np.isnan([seen.span, seen.expected]).all()  # the law knew no cost of a row yet
+    assert seen.law is not None
+    assert seen.law.epochs == 1
+    assert seen.law.tail == pytest.approx(0.1)
+    assert seen.operators["by area"].cost[0] == pytest.approx(0.05, rel=0.2)
+    observer.observe([report({0: 0.2, 4: 0.1}, rows=[4, 1])], {}, plan, epoch=1, time=3.0, rows=20)
+    observer.commit(1001.4e6)
+    observer.follow(lambda: progress(1, end=25, latest=65))
+    seen = observer.before({}, start(1001.5))
+    assert (seen.span, seen.behind, seen.external, seen.wanted) == (1.0, 40, 10.0, 30.0)
+    assert (seen.next_rows, seen.next_span) == (75, 0.5)
+    assert 0 < seen.expected < 1
+    assert seen.expected_latency == pytest.approx(0.5 + seen.expected - 0.1)
+    observer.observe([], {}, plan, epoch=2, time=4.0, rows=75)
+    observer.commit(1001.9e6)
+    seen = observer.before({})  # Spark's progress is still that of epoch 1
+    assert seen.busy == seen.committed == pytest.approx(0.4)
+    assert np.isnan([seen.behind, seen.wanted, seen.next_rows]).all()
 
 
 def test_the_hottest_key_is_that_with_most_work_of_all() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from rheostat.arrays import Floats
 from rheostat.elastic.loop.decision import Decision
+from rheostat.elastic.model.observation import LatencySummary
 from rheostat.elastic.routing.requests import Change
-from rheostat.spark.shard_sums import ShardSums
-from rheostat.spark.stage.task_reports import PartReport
 
 
 @dataclass(frozen=True)
@@ -82,16 +82,17 @@ class Progress:
         return {**asdict(self), "decisions": [decision.to_json() for decision in self.decisions]}
 
 
-def latency_of(reports: Iterable[PartReport], shards: int, now: float) -> dict[str, float] | None:
-    """The quantiles of latency, in seconds; None if there are no arrival times.
+def latency_of(summary: LatencySummary, points: tuple[Floats, Floats]) -> dict[str, float] | None:
+    """The quantiles of latency, in seconds; None if no row has an arrival time.
 
     Args:
-        reports: the task reports of an epoch.
-        shards: the number of shards.
-        now: the time of the commit, in microseconds since 1970.
+        summary: the latency of the rows of the epoch.
+        points: latencies of its rows, among them the longest, and the rows that each stands for.
+
+    >>> import numpy as np
+    >>> latency_of(LatencySummary(rows=2, mean=1.5, p50=1.0, p99=2.0), (np.array([1.0, 2.0]), np.array([1.0, 1.0])))
+    {'p50': 1.0, 'p99': 2.0, 'max': 2.0}
     """
-    sums = ShardSums.of(reports, shards)
-    if not len(sums.records):
+    if not summary.rows:
         return None
-    summary = sums.summary(now)
-    return {"p50": summary.p50, "p99": summary.p99, "max": sums.longest(now)}
+    return {"p50": summary.p50, "p99": summary.p99, "max": float(points[0].max())}

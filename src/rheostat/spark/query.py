@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from rheostat.choices import ExplainFormat
 from rheostat.elastic.loop.decision import Decision
 from rheostat.elastic.loop.events import EventKind
+from rheostat.elastic.model.slo import Slo
 from rheostat.elastic.routing.balance import THRESHOLD
 from rheostat.planning.view import View, view_of
 from rheostat.spark.epoch.epoch_runner import EpochRunner
@@ -240,6 +241,19 @@ class Query:
             nulls=sum(s.nulls for s in sources),
             watermarks=dict(manifest.watermarks),
         )
+
+    def slo(self) -> Slo:
+        """How well the promise has been kept since the query started, and at what price.
+
+        Latency is from the arrival of a row to the commit of its epoch. Without a promise, or if no row has an arrival
+        time, the success rate is NaN.
+
+        >>> query.await_epoch(1)
+        True
+        >>> query.slo().epochs > 0, query.slo().to_dict()["success_rate"]
+        (True, None)
+        """
+        return self._job.meter.read()
 
     def explain(self, format: ExplainFormat = "text") -> str:
         """A description of how the query runs: components, shuffles and how each window is derived.

@@ -46,6 +46,21 @@ class ShardSums:
         every = list(reports)
         records = np.concatenate([np.zeros(0, RECORD), *(r.shards for r in every)])
         in_slots = np.concatenate([np.zeros(0, RECORD), *(r.shards for r in every if r.slot != NO_SLOT)])
+        return cls._of(records, in_slots, shards)
+
+    @classmethod
+    def joined(cls, parts: Iterable[ShardSums], shards: int) -> ShardSums:
+        """Join the latencies of several components: the result has only their rows with an arrival time.
+
+        Args:
+            parts: the sums of every component.
+            shards: the number of shards.
+        """
+        records = np.concatenate([np.zeros(0, RECORD), *(p.records for p in parts)])
+        return cls._of(records, records, shards)
+
+    @classmethod
+    def _of(cls, records: Records, in_slots: Records, shards: int) -> ShardSums:
         known = records[records["timed"] > 0]
         timed = _by_shard(known, known["timed"], shards)
         first = known["arrival"].min(initial=np.inf)  # sums of offsets are more exact than sums of times since 1970
@@ -112,14 +127,6 @@ class ShardSums:
         p50, p99 = weighted_quantiles(latencies, weights, (0.5, 0.99))
         mean = float(np.nansum(self.latency(now) * self.timed)) / rows
         return LatencySummary(rows=rows, mean=mean, p50=p50, p99=p99)
-
-    def longest(self, now: float) -> float:
-        """Return the longest latency of all rows in seconds; NaN if none is known.
-
-        Args:
-            now: the time of the commit, in microseconds since 1970.
-        """
-        return (now - float(self.records["points"].min())) / 1e6 if len(self.records) else float("nan")
 
 
 def weighted_quantiles(values: Floats, weights: Floats, shares: tuple[float, ...]) -> tuple[float, ...]:

@@ -34,6 +34,7 @@ from rheostat.spark.policy_guard import PolicyGuard
 from rheostat.spark.progress import Progress
 from rheostat.spark.query import Query
 from rheostat.spark.resume import first_routing, resume
+from rheostat.spark.source_progress import newest_progress
 from rheostat.state.checkpoint import Checkpoint
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
@@ -135,7 +136,14 @@ class Topology(Graph):
             chosen, choice = _policy_and_slots(policy, slo, slots, cores, opened.shards)
             resumed = resume(self, opened, slots=choice, drop=drop)
             remembered = {name: loads.to_pairs() for name, loads in resumed.loads.items()}
-            observer = Observer(opened.shards, remembered, cores, began=time.monotonic())
+            observer = Observer(
+                opened.shards,
+                remembered,
+                cores,
+                began=time.monotonic(),
+                components=resumed.plan.components,
+                trigger=0.0 if interval is None else micros(trigger) / 1e6,
+            )
             actuator = SparkActuator(resumed.routing, [c.name for c in resumed.plan.components if c.attributes])
             log = DecisionLog(opened.folder / "events")
             setting = Setting(chosen.name, choice.wanted, choice.allowed)
@@ -169,6 +177,7 @@ class Topology(Graph):
                 job.record(record, complete=True)
             runner = EpochRunner(job)
             spark_query = self._start_spark(runner, opened, interval)
+            observer.follow(lambda: newest_progress(spark_query))
         except BaseException:
             opened.close()
             raise

@@ -61,8 +61,8 @@ class Graph:
             frame: any streaming DataFrame. Select only the columns you need: all of them are read.
             event_time: the timestamp column with a row's event time. Maps must not change it.
             slack: how late a row may come. The watermark is the newest event time seen minus the slack.
-            arrival_time: a timestamp column that says when a row entered the system, such as Kafka's ``timestamp``;
-                latency is measured from it.
+            arrival_time: a timestamp column that says when a row entered the system; latency is measured from it. By
+                default the ``timestamp`` of a Kafka, rate or socket source, if the frame passes it on unchanged.
             name: name of the source; needed if there are several.
             late: whether to ``drop`` rows that missed a window or keep them ``aside``. Both are counted.
             nulls: whether to ``drop`` rows without event time or keep them ``aside``. Both are counted.

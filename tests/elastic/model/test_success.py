@@ -83,3 +83,29 @@ def test_rows_that_wait_for_longer_than_the_bound_break_it() -> None:
     for _ in range(600):
         kept.add(np.array([0]), np.array([0.0]), np.array([True]))
     assert kept.rates()[0] < 0.1
+
+
+@settings(deadline=None)
+@given(LINES, st.integers(1, 12), st.floats(0.01, 100))
+def test_with_equal_intervals_all_windows_count_the_same(lines: Line, intervals: int, seconds: float) -> None:
+    """To the last bit, whatever the length of the intervals."""
+    kept = Success(1, BOUND / SECONDS * seconds, intervals * seconds)
+    won = 0
+    for number, (count, mean, waits) in enumerate(lines):
+        kept.add(np.array([count]), np.array([count * mean / SECONDS * seconds]), np.array([waits]), seconds)
+        won += bool(kept._last[0])
+        assert kept.rates()[0] == won / (number + 1)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 3), st.floats(0.1, 5)), min_size=1, max_size=30))
+def test_a_window_counts_as_much_as_its_interval_is_long(epochs: list[tuple[int, float, float]]) -> None:
+    kept, served, good, won = Success(1, BOUND, 0.05), 0.0, 0.0, 0.0
+    for count, mean, seconds in epochs:  # each epoch is a window of its own
+        kept.add(np.array([count]), np.array([count * mean]), np.array([False]), seconds)
+        within = count == 0 or mean <= BOUND + 1e-9
+        won += seconds * within
+        good, served = good + seconds * (within and count > 0), served + seconds * (count > 0)
+    assert kept.rates()[0] == pytest.approx(won / sum(s for _, _, s in epochs))
+    of_those, all_of_them = kept.served()
+    assert of_those[0] * served == pytest.approx(all_of_them[0] * good)

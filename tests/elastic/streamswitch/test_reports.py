@@ -129,7 +129,8 @@ def test_tasks_that_saw_the_same_shard_are_merged() -> None:
     summary = sums.summary(3e6)
     assert summary.mean == pytest.approx(2.2)
     assert (summary.rows, summary.p50, summary.p99) == (100, 3.0, 3.0)
-    assert (sums.longest(3e6), sums.seconds.tolist()) == (3.0, [1.0, 0.0])  # one of them works in no slot
+    assert sums.points(3e6)[0].max() == 3.0
+    assert sums.seconds.tolist() == [1.0, 0.0]  # one of them works in no slot
 
 
 def test_the_busiest_key_of_all_operators_is_kept() -> None:

@@ -17,6 +17,9 @@ class Success:
     A window without completed rows fails if rows wait and either the window before it failed, or no row has been
     completed for longer than the bound. Otherwise it succeeds.
 
+    A window counts as much as the interval that ends it is long, because the epochs of Spark have different lengths.
+    With intervals of equal length, all windows count the same.
+
     Args:
         shards: number of shards.
         bound: the largest mean latency that is a success, in seconds.
@@ -34,7 +37,9 @@ class Success:
         self._intervals: deque[tuple[float, Floats, Floats]] = deque()  # of the window: seconds, done, waited
         self._span = 0.0  # seconds of these intervals
         self._done, self._waited = np.zeros(shards), np.zeros(shards)  # sums over these intervals
-        self._successes, self._windows = np.zeros(shards), 0
+        self._unit = 0.0  # seconds of the first interval: the unit of all weights
+        self._successes, self._windows = np.zeros(shards), 0.0  # sums of weights
+        self._served, self._kept = np.zeros(shards), np.zeros(shards)  # windows with rows: all, and the successful ones
         self._last = np.ones(shards, dtype=bool)  # True where the last window succeeded
         self._idle = np.zeros(shards)  # seconds for which rows waited and none was completed
 
@@ -62,9 +67,17 @@ class Success:
         within = self._waited <= self._bound * self._done + 1e-9 * np.maximum(1.0, np.abs(self._waited))
         without_rows = (self._last | ~waits) & (self._idle <= self._bound)
         self._last = np.where(self._done > 0, within, without_rows)
-        self._successes += self._last
-        self._windows += 1
+        self._unit = self._unit or seconds
+        weight = seconds / self._unit if self._unit > 0 else 1.0
+        self._successes += weight * self._last
+        self._windows += weight
+        self._served += weight * (self._done > 0)
+        self._kept += weight * (self._last & (self._done > 0))
 
     def rates(self) -> Floats:
         """Return the share of windows that succeeded, by shard; 0 if there was no window."""
-        return self._successes / max(self._windows, 1)
+        return self._successes / self._windows if self._windows else self._successes
+
+    def served(self) -> tuple[Floats, Floats]:
+        """Return the weights of the windows with completed rows that succeeded, and of all that had some, by shard."""
+        return self._kept.copy(), self._served.copy()

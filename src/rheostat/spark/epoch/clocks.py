@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from rheostat.errors import CheckpointError
 from rheostat.state.files import Folder
@@ -29,11 +30,24 @@ def with_clocks(watermarks: Mapping[str, int | None], clocks: Iterable[str]) -> 
     return by_clock
 
 
-def batch_time(offsets: Folder, epoch: int) -> int:
-    """The time at which Spark planned a micro-batch, in microseconds since 1970.
+@dataclass(frozen=True)
+class BatchStart:
+    """What Spark's offset log says about a micro-batch before it runs.
+
+    Attributes:
+        time: when Spark planned it, in microseconds since 1970.
+        ends: the offset of every source at which it ends, as JSON.
+    """
+
+    time: int
+    ends: tuple[str, ...]
+
+
+def batch_start(offsets: Folder, epoch: int) -> BatchStart:
+    """What Spark's offset log says about a micro-batch.
 
     Args:
-        offsets: the folder of Spark's offset log; the second line of an entry has the time.
+        offsets: the folder of Spark's offset log; the second line of an entry has the time, the others the offsets.
         epoch: number of the micro-batch.
 
     Raises:
@@ -41,9 +55,14 @@ def batch_time(offsets: Folder, epoch: int) -> int:
     """
     try:
         lines = offsets.read(str(epoch)).decode().splitlines()
-        return int(json.loads(lines[1])["batchTimestampMs"]) * 1000
+        return BatchStart(int(json.loads(lines[1])["batchTimestampMs"]) * 1000, tuple(lines[2:]))
     except (OSError, IndexError, KeyError, ValueError) as error:
         raise CheckpointError(
             f"{offsets.uri}/{epoch} does not say when the epoch began ({error}); "
             "restore the folder spark/ from a copy of the checkpoint"
         ) from error
+
+
+def batch_time(offsets: Folder, epoch: int) -> int:
+    """The time at which Spark planned a micro-batch, in microseconds since 1970; arguments as ``batch_start``."""
+    return batch_start(offsets, epoch).time

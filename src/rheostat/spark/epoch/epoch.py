@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import numpy as np
 from pyspark.sql import DataFrame
@@ -12,9 +13,10 @@ from pyspark.sql import DataFrame
 from rheostat.elastic.loop.decision import Decision
 from rheostat.elastic.loop.loop import Turn
 from rheostat.elastic.routing.balance import imbalance
+from rheostat.errors import CheckpointError
 from rheostat.planning.feeds import StreamSql, passes
 from rheostat.spark.actuator import EpochRouting
-from rheostat.spark.epoch.clocks import batch_time, with_clocks
+from rheostat.spark.epoch.clocks import BatchStart, batch_start, batch_time, with_clocks
 from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
 from rheostat.spark.epoch.level import Level
 from rheostat.spark.epoch.query_context import QueryContext
@@ -51,7 +53,7 @@ class Epoch:
         self._steps: dict[str, float] = {}
         self._state = EpochState(dict(self._manifest.tables))
         self._observed: dict[str, Observed] = {}
-        self._streams = EpochStreams(query.graph, batch)
+        self._streams = EpochStreams(query.graph, batch, query.natural_arrivals)
         self._outputs = EpochOutputs(
             graph=query.graph,
             plan=query.plan,
@@ -121,7 +123,8 @@ class Epoch:
         3. Request the plan, and begin the epoch with its routing.
         """
         query, plan = self._query, self._query.actuator.plan
-        seen, loads = query.observer.before(self._counted), query.observer.expected(self._counted)
+        seen = query.observer.before(self._counted, *self._batch_starts())
+        loads = query.observer.expected(self._counted)
 
         def store(turn: Turn) -> None:
             self._decisions = query.decision_log.record(turn, seen, plan, self._epoch)
@@ -131,6 +134,15 @@ class Epoch:
         query.recorder.add(self._epoch, seen, plan, turn)
         self._policy_failure = "" if turn.policy_error is None else str(turn.policy_error)
         return query.actuator.begin(self._epoch, turn, loads)
+
+    def _batch_starts(self) -> tuple[BatchStart | None, BatchStart | None]:
+        """What Spark's offset log says about this epoch, and, in the first of a run, about the one before."""
+        log, resumed = self._query.checkpoint.folder / "spark" / "offsets", self._query.observer.start is None
+        starts: list[BatchStart | None] = [None, None]
+        for i, epoch in enumerate((self._epoch, *((self._epoch - 1,) if resumed and self._epoch else ()))):
+            with suppress(CheckpointError):
+                starts[i] = batch_start(log, epoch)
+        return starts[0], starts[1]
 
     def _run_levels(self, before: Watermarks) -> tuple[dict[str, SourceCounts], Watermarks]:
         """Run all levels. Return the counts of every source, and the watermarks after the epoch."""
@@ -215,6 +227,7 @@ class Epoch:
         1. Drop segments that no window will read any more.
         2. Make the observation of the epoch, so that the manifest has the load of every shard.
         3. Write the manifest: segments, watermarks, routing, counters, loads. This write is the commit.
+        4. Now that the latency of rows is known, add it to the observation.
         """
         self._state.expire(self._query.plan.tables, after)
         self._observe(counts)
@@ -232,6 +245,7 @@ class Epoch:
                 changes=tuple(changes[-_KEPT_CHANGES:]),
             )
         )
+        self._query.meter.add(self._query.observer.commit(time.time() * 1e6), self._query.observer.points)
 
     def _observe(self, counts: Mapping[str, SourceCounts]) -> None:
         """Make the observation of this epoch, for the turn of the policy loop before the next one."""
@@ -241,8 +255,8 @@ class Epoch:
             self._query.actuator.plan,
             epoch=self._epoch,
             time=time.monotonic(),
-            seconds=time.perf_counter() - self._began,
             rows=sum(c.rows for c in counts.values()),
+            segments=self._state.segments,
         )
 
     def _totals(self, counts: Mapping[str, SourceCounts]) -> dict[str, int]:
@@ -285,7 +299,7 @@ class Epoch:
             changes=self._routing.changes,
             fetched_bytes=sum(r.fetched for r in reports),
             migrated_bytes=sum(r.migrated for r in reports),
-            latency=latency_of(reports, self._query.checkpoint.shards, time.time() * 1e6),
+            latency=latency_of(self._query.observer.newest.latency, self._query.observer.points),
             decisions=tuple(self._decisions),
             policy_failure=self._policy_failure,
         )

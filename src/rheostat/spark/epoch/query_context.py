@@ -11,15 +11,18 @@ from typing import Any
 
 from rheostat.elastic.loop.loop import PolicyLoop
 from rheostat.elastic.model.promise import Latency
+from rheostat.elastic.model.slo import SloMeter
 from rheostat.elastic.record.recording import Header, RecordedComponent, settings_of
 from rheostat.planning.tables import PhysicalPlan
 from rheostat.spark.actuator import SparkActuator
 from rheostat.spark.decision_log import DecisionLog
 from rheostat.spark.epoch.source_counts import SourceCounter
+from rheostat.spark.input.natural_arrival import natural_arrival
 from rheostat.spark.observer import Observer
 from rheostat.spark.progress import Progress
 from rheostat.spark.recorder import Recorder
 from rheostat.state.checkpoint import Checkpoint
+from rheostat.topology.event_time import EventTime
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
 
@@ -44,6 +47,7 @@ class QueryContext:
         probe: called with the name of each step of an epoch when it is done.
         promise: the latency that the query promises; None if it promises none.
         recorder: writes what every turn of the loop saw and decided, once it has a file.
+        meter: measures how well the promise is kept.
     """
 
     graph: Graph
@@ -58,6 +62,11 @@ class QueryContext:
     probe: Probe
     promise: Latency | None = None
     recorder: Recorder = field(default_factory=Recorder)
+    meter: SloMeter = field(init=False)
+
+    def __post_init__(self) -> None:
+        keyed = [component.name for component in self.plan.components if component.attributes]
+        object.__setattr__(self, "meter", SloMeter(self.promise, keyed))
 
     def record(self, path: Path | str, *, complete: bool) -> None:
         """Record every turn of the loop from now on.
@@ -97,3 +106,17 @@ class QueryContext:
     def counters(self) -> dict[str, SourceCounter]:
         """By source, the counter of its rows."""
         return {s.name: SourceCounter(self.graph, self.plan, s) for s in self.sources}
+
+    @cached_property
+    def natural_arrivals(self) -> dict[str, str]:
+        """By stream that the tables read, Spark SQL for the arrival time that its source gives by itself."""
+        found = {}
+        for name in {stream for level in range(self.plan.levels) for stream in self.plan.streams_at(level)}:
+            origin = self.graph.origin_of(name)
+            if isinstance(origin, Source) and origin.arrival_time is None:
+                frame = origin.frame
+                for step in self.graph.path_to(name):
+                    frame = step.function(frame)
+                if (column := natural_arrival(frame)) is not None:
+                    found[name] = EventTime.of_column(column, "timestamp").sql
+        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 from pyspark import StorageLevel
@@ -38,11 +38,13 @@ class EpochStreams:
     Args:
         graph: the topology.
         batch: Spark's micro-batch of ``streaming_input``.
+        arrivals: by stream, Spark SQL for the arrival time that its source gives by itself.
     """
 
-    def __init__(self, graph: Graph, batch: DataFrame) -> None:
+    def __init__(self, graph: Graph, batch: DataFrame, arrivals: Mapping[str, str] | None = None) -> None:
         self._graph = graph
         self._batch = batch
+        self._arrivals = arrivals or {}
         self._sources = [n for n in graph.nodes.values() if isinstance(n, Source)]
         self._results: dict[str, ReadResults] = {}
         self._streams: dict[str, DataFrame] = {}
@@ -108,7 +110,7 @@ class EpochStreams:
         if not isinstance(origin, Source):
             return StreamSql(self.view(name)) if origin.name in self._results else None
         has_arrival = origin.arrival_time is not None and origin.arrival_time in self.stream(name).columns
-        return StreamSql(self.view(name), origin.arrival_sql if has_arrival else None)
+        return StreamSql(self.view(name), origin.arrival_sql if has_arrival else self._arrivals.get(name))
 
     def _source(self, source: Source) -> DataFrame:
         if len(self._sources) == 1:
