@@ -14,6 +14,10 @@ from rheostat.elastic.loop.loop import Control, Turn
 from rheostat.elastic.model.plan import STAY
 from rheostat.elastic.record.decision_replay import first_difference, replay_decisions
 from rheostat.elastic.record.recording import Recording
+from rheostat.simulate.replay.recorded_load import RecordedLoad
+from rheostat.simulate.replay.replay_error import ReplayError
+from rheostat.simulate.replay.run_figures import RunFigures
+from rheostat.simulate.replay.what_if import replay_plans, replay_slots
 from rheostat.spark.recorder import Recorder
 from tests.elastic.record.test_recording import HEADER, PLAN, seen
 from tests.spark.processors import RUNNING_SCHEMA, RUNNING_STATE, running
@@ -60,6 +64,33 @@ def test_a_recorded_run_is_decided_again_bit_for_bit(spark: SparkSession, tmp_pa
         assert len(work) == 16
         assert np.isfinite(work).all()
         assert work.sum() > 0
+
+
+def test_a_recorded_run_is_replayed_with_its_own_rows_and_lengths(spark: SparkSession, tmp_path: Path) -> None:
+    """Promised, scaled by StreamSwitch, recorded; then simulated with the same plans, and with others."""
+    batches = Batches.of(*([(n * SECOND, f"k{n % 50}", n) for n in range(300)] for _ in range(10)))
+    batches.write(tmp_path / "in")
+    promise, path = rh.Latency("1 minute"), tmp_path / "run.jsonl"
+    query = topology(spark, tmp_path).start(
+        str(tmp_path / "checkpoint"), slots=(1, 3), shards=16, slo=promise, record=path
+    )
+    try:
+        assert query.await_epoch(9, 90)
+    finally:
+        query.stop()
+    recording = Recording.read(path)
+    assert recording.header.slots == (1, 3)
+    assert str(recording.header.promise) == str(promise)
+    load = RecordedLoad.of(recording)
+    assert [o.operators["by key"].rows.sum() for o in load.seen] == [300.0] * len(load.seen)
+    assert len(load.seen) >= 8
+    again = replay_plans(recording, load)
+    assert sum(t.observation.operators["by key"].rows.sum() for t in again.turns) == 300 * len(load.seen)
+    error = ReplayError.between(recording, again, promise)
+    assert error.epoch_seconds < 1.0, "lengths of tiny epochs vary, but not by this much"
+    assert RunFigures.of(replay_slots(recording, 3, load), promise).slots == pytest.approx(3)
+    policy = rh.policies.policy_for_spark("streamswitch", promise, (1, 3))
+    assert first_difference(recording.turns, replay_decisions(recording, policy)) is None
 
 
 def test_a_query_is_recorded_from_any_epoch_on(spark: SparkSession, tmp_path: Path) -> None:

@@ -123,10 +123,10 @@ def show(report: dict[str, Any], decided: dict[str, Recording], console: Console
     """Print the figures side by side, the errors of the replay, and the last decisions of every policy."""
     promise = report["promise"]
     bound = f"within {promise['seconds']:g} s over {promise['window']:g} s" if promise else "no promise"
-    table = Table(title=f"{report['topology']} under {report['policy']}, recorded; {bound}")
-    table.add_column("")
+    table = Table(title=f"{report['topology']} under {report['policy']}, recorded; {bound}", box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
     for key in next(iter(report["runs"].values())):
-        table.add_column(key.replace("_", " "), justify="right")
+        table.add_column(key.replace("_seconds", " s"), justify="right")
     for name, run in report["runs"].items():
         table.add_row(name, *map(_number, run.values()))
     console.print(table)
