@@ -12,6 +12,9 @@ from rheostat.elastic.model.observation import LatencySummary
 from rheostat.spark.stage.shard_tally import QUANTILES, RECORD, SHARES, Records
 from rheostat.spark.stage.task_reports import NO_SLOT, PartReport
 
+_BINS = 1024
+"""Into how many bins values are sorted roughly."""
+
 _MEDIAN, _P99 = (int(np.flatnonzero(q == QUANTILES)[0]) for q in (0.5, 0.99))
 
 
@@ -135,10 +138,21 @@ def weighted_quantiles(values: Floats, weights: Floats, shares: tuple[float, ...
     >>> weighted_quantiles(np.array([3.0, 1.0, 2.0]), np.array([1.0, 98.0, 1.0]), (0.5, 0.99, 1.0))
     (1.0, 2.0, 3.0)
     """
-    order = np.argsort(values)
-    reached = np.cumsum(weights[order])
-    at = np.searchsorted(reached, np.array(shares) * reached[-1] * (1 - 1e-12))
-    return tuple(float(v) for v in values[order][np.minimum(at, len(values) - 1)])
+    low, high = float(values.min()), float(values.max())
+    bins = np.zeros(len(values), np.int64)
+    if high > low:  # sort only the values close to the wanted ones
+        bins = ((values - low) * (min(len(values), _BINS) / (high - low) * (1 - 1e-9))).astype(np.int64)
+    reached = np.cumsum(np.bincount(bins, weights=weights))
+    found = []
+    for share in shares:
+        wanted = share * reached[-1] * (1 - 1e-12)
+        number = int(np.searchsorted(reached, wanted))
+        near = np.flatnonzero(bins == number)
+        order = near[np.argsort(values[near])]
+        missing = wanted - (reached[number - 1] if number else 0.0)
+        at = np.searchsorted(np.cumsum(weights[order]), missing)
+        found.append(float(values[order[min(int(at), len(order) - 1)]]))
+    return tuple(found)
 
 
 def _by_shard(records: Records, values: Floats, shards: int) -> Floats:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rheostat.errors import CheckpointError
 from rheostat.spark.epoch.clocks import batch_time, with_clocks
-from rheostat.spark.shard_sums import ShardSums
+from rheostat.spark.shard_sums import ShardSums, weighted_quantiles
 from rheostat.spark.stage import shard_tally
 from rheostat.spark.stage.shard_tally import ShardTally
 from rheostat.spark.stage.task_reports import NO_SLOT, PartReport, ResultFile, TableReport, TaskUsage
@@ -199,3 +199,12 @@ def test_a_log_entry_that_does_not_say_it_is_named(tmp_path: Path, text: str | N
         (tmp_path / "7").write_text(text)
     with pytest.raises(CheckpointError, match=f"{tmp_path}/7"):
         batch_time(Folder.at(tmp_path), 7)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(1, 9)), min_size=1, max_size=60), st.floats(0.01, 1))
+def test_quantiles_by_weight_are_those_of_the_values_written_out(pairs: list[tuple[float, int]], share: float) -> None:
+    values, weights = (np.array(column, dtype=np.float64) for column in zip(*pairs, strict=True))
+    (found,) = weighted_quantiles(values, weights, (share,))
+    every = np.sort(np.repeat(values, weights.astype(int)))
+    assert found == every[int(np.ceil(share * len(every) - 1e-9)) - 1]

@@ -45,14 +45,11 @@ Records = npt.NDArray[np.void]
 Values = npt.NDArray[np.floating[Any]] | npt.NDArray[np.signedinteger[Any]]
 """Numbers by shard."""
 
-_EXACT = 1 << 16
+_EXACT = 1 << 13
 """Up to so many arrival times are sorted; more are first counted in bins."""
 
-_CELLS = 1 << 20
+_CELLS = 1 << 17
 """About how many bins there are over all shards."""
-
-_AGE_BITS = 50
-"""Bits for the age of a row in microseconds; the other bits of a sort key have the shard."""
 
 
 @dataclass
@@ -176,57 +173,71 @@ def _sum(a: Values, b: Values) -> Floats:
 def _arrivals(received: Sequence[tuple[Ints, Ints | None, Floats | None]]) -> tuple[Floats, Floats, Floats, Floats]:
     """Return by shard the rows, the rows with an arrival time, their mean arrival and its ``QUANTILES`` of latency."""
     rows: Floats = np.zeros(0)
-    all_shards, all_weights, all_times = [], [], []
+    known: list[tuple[Ints, Floats | None, Floats]] = []
     for shards, counts, arrival in received:
-        weights = np.ones(len(shards), np.int64) if counts is None else counts
+        weights = None if counts is None else counts.astype(np.float64)
         rows = _sum(rows, np.bincount(shards, weights=weights))
-        if arrival is None:
-            continue
-        known = np.isfinite(arrival) & (weights > 0)
-        all_shards.append(shards[known])
-        all_weights.append(weights[known])
-        all_times.append(np.rint(arrival[known]).astype(np.int64))
-    if not any(len(s) for s in all_shards):
+        if arrival is not None:
+            known.append(_with_arrival(shards, weights, arrival))
+    known = [part for part in known if len(part[0])]
+    if not known:
         return rows, np.zeros(0), np.zeros(0), np.zeros((0, len(QUANTILES)))
-    shards, weights, times = (np.concatenate(parts) for parts in (all_shards, all_weights, all_times))
-    newest = int(times.max())
-    ages = np.minimum(newest - times, (1 << _AGE_BITS) - 1)
+    if len(known) == 1:
+        shards, weights, times = known[0]
+    else:
+        shards, times = (np.concatenate([part[i] for part in known]) for i in (0, 2))
+        weights = np.concatenate([np.ones(len(p[0])) if p[1] is None else p[1] for p in known])
+    newest = float(times.max())
+    ages = newest - times  # small numbers, so their sums are exact to far less than a microsecond
     timed = np.bincount(shards, weights=weights).astype(np.float64)
-    # Ages are small numbers, so their sums are exact to far less than a microsecond.
-    total = np.bincount(shards, weights=weights * ages.astype(np.float64))
+    total = np.bincount(shards, weights=ages if weights is None else ages * weights)
     with np.errstate(invalid="ignore"):
         mean = newest - total / timed
     return rows, timed, mean, newest - _quantiles_by_shard(shards, ages, weights, timed)
 
 
-def _quantiles_by_shard(shards: Ints, ages: Ints, weights: Ints, totals: Floats) -> Floats:
+def _with_arrival(shards: Ints, weights: Floats | None, arrival: Floats) -> tuple[Ints, Floats | None, Floats]:
+    """Return the shards, weights and arrival times of what has an arrival time."""
+    known = np.isfinite(arrival) if weights is None else np.isfinite(arrival) & (weights > 0)
+    if known.all():
+        return shards, weights, arrival
+    return shards[known], None if weights is None else weights[known], arrival[known]
+
+
+def _quantiles_by_shard(shards: Ints, ages: Floats, weights: Floats | None, totals: Floats) -> Floats:
     """Return the ``QUANTILES`` of ages by shard; 0 for shards without any.
 
     Args:
         shards: the shard of every value.
         ages: the values, at least 0.
-        weights: the rows that each stands for.
+        weights: the rows that each stands for; None if each is one row.
         totals: the rows of every shard.
     """
     if len(shards) > _EXACT:
-        shards, ages, weights = _binned(shards, ages, weights, len(totals))
-    order = np.argsort((shards << _AGE_BITS) | ages)
-    reached = np.cumsum(weights[order])
+        ages, weights = _binned(shards, ages, weights, len(totals))
+    else:
+        order = np.lexsort((ages, shards))
+        ages, weights = ages[order], np.ones(len(order)) if weights is None else weights[order]
+    reached = np.cumsum(weights)
     before = np.cumsum(totals) - totals
     present = np.flatnonzero(totals)
     ranks = before[present, None] + np.maximum(np.ceil(QUANTILES * totals[present, None] - 1e-9), 1)
     quantiles = np.zeros((len(totals), len(QUANTILES)))
-    quantiles[present] = ages[order][np.searchsorted(reached, ranks)]
+    quantiles[present] = ages[np.searchsorted(reached, ranks)]
     return quantiles
 
 
-def _binned(shards: Ints, ages: Ints, weights: Ints, count: int) -> tuple[Ints, Ints, Ints]:
-    """Return fewer values: those of a shard that are close together are replaced by the middle of their bin."""
+def _binned(shards: Ints, ages: Floats, weights: Floats | None, count: int) -> tuple[Floats, Floats]:
+    """Return fewer ages with their weights, sorted by shard and age: the middles of bins of equal width.
+
+    That takes a fraction of the time of sorting. Ages are exact to half the width of a bin: with 256 shards, to one
+    thousandth of the time in which the rows arrived.
+    """
     bins = max(_CELLS // count, 64)
-    width = int(ages.max()) / bins + 1e-9
-    cells = np.bincount(
-        shards * bins + np.minimum((ages / width).astype(np.int64), bins - 1), weights=weights, minlength=count * bins
-    )
+    width = max(float(ages.max()) / bins * (1 + 1e-9), 1e-9)
+    number = (ages * (1 / width)).astype(np.int64)
+    number += shards * bins
+    cells = np.bincount(number, weights=weights)
     used = np.flatnonzero(cells)
-    middle = ((used % bins + 0.5) * width).astype(np.int64)
-    return used // bins, middle, cells[used].astype(np.int64)
+    middles: Floats = (used % bins + 0.5) * np.float64(width)
+    return middles, cells[used].astype(np.float64)
