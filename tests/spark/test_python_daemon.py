@@ -1,13 +1,16 @@
-"""Workers whose task is killed: they end without a traceback, and other errors still show."""
+"""Python workers: they start with everything loaded, and end without a traceback when their task is killed."""
 
 from __future__ import annotations
 
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from rheostat.spark import python_daemon
 
@@ -66,3 +69,18 @@ def test_a_query_that_is_stopped_inside_an_epoch_prints_nothing(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "stopped"
     assert "Traceback" not in done.stderr, done.stderr
+
+
+def test_workers_are_forked_with_everything_loaded_and_can_use_it(spark: SparkSession) -> None:
+    def use(_: object) -> Iterator[tuple[Any, ...]]:
+        loaded = {"polars", "pyarrow", "numpy"} <= set(sys.modules)  # this function has imported none of them yet
+        import polars as pl
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        frame = pl.DataFrame({"key": [1, 2, 3] * 1000, "value": range(3000)}).group_by("key").agg(pl.col("value").sum())
+        table = pa.table({"value": pa.array(range(3000))})
+        yield loaded, frame["value"].sum(), pc.sum(table["value"]).as_py()
+
+    found = spark.sparkContext.parallelize(range(8), 8).mapPartitions(use).collect()
+    assert found == [(True, 4498500, 4498500)] * 8

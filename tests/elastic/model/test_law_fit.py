@@ -103,13 +103,14 @@ def test_nothing_is_expected_of_operators_that_were_never_seen() -> None:
     assert np.isnan(LawFit.start().expected(seen))
 
 
-@given(st.lists(st.tuples(st.floats(0, 1e3), st.floats(0, 1e6)), min_size=1, max_size=20))
-def test_costs_are_never_negative_and_between_those_that_were_measured(epochs: list[tuple[float, float]]) -> None:
+@given(st.lists(st.tuples(st.floats(0, 1e3), st.integers(0, 10**6)), min_size=1, max_size=20))
+def test_costs_are_never_negative_and_between_those_that_were_measured(epochs: list[tuple[float, int]]) -> None:
     costs = RowCosts.none(2)
     for seconds, rows in epochs:
         costs = costs.after(np.array([seconds, 0.0]), np.array([rows, 0.0]))
     measured = [seconds / rows for seconds, rows in epochs if rows > 0]
     if measured:
+        # An epoch far above the others counts less, so only the largest is a bound of its own.
         assert min(measured) * (1 - 1e-9) <= costs.per_row[0] <= max(measured) * (1 + 1e-9)
         assert costs.per_row[1] == pytest.approx(costs.mean)
 

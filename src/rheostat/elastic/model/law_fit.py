@@ -34,6 +34,9 @@ _SPREAD = np.array([0.25, 0.02, 0.02])
 _NOISE = 0.05
 """Usual relative error of an equation."""
 
+_WARM = 5
+"""Epochs at the beginning that count less, because code is still being compiled and processes started."""
+
 _SATURATED = 0.75
 """Share of all processors that tasks use, above which they wait for each other."""
 
@@ -115,7 +118,7 @@ class LawFit:
         if not np.isfinite(stages):
             return LawFit(law, costs, blocked, self._matrix, self._vector)
         rest = max(seen.busy - stages, 0.0)
-        weight = (_NOISE * seen.busy) ** -2.0
+        weight = (_NOISE * seen.busy) ** -2.0 * min(law.epochs / _WARM, 1.0) ** 2
         equation = np.array([1.0, slots, _rows_read(seen)]) / _SCALE
         prior = np.diag(_SPREAD**-2.0)
         # What fades is what was learned, not what is usual.

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.elastic.model.smoothing import EWMA_WEIGHT
+
+_MEMORY = 0.75
+"""Weight of an epoch relative to the next one."""
+
+_OUTLIER = 2.0
+"""An epoch whose rows cost more than this many times the mean so far counts as if they had cost that much.
+
+The first epoch in a new process, or one that met a pause of the machine, says little about rows.
+"""
 
 _PRIOR_ROWS = 10.0
 """Rows of mean cost that every shard counts as having had, so that one slow row does not decide a shard's cost."""
@@ -55,8 +63,11 @@ class RowCosts:
         known = np.isfinite(seconds) & np.isfinite(rows) & (seconds >= 0) & (rows > 0)
         if not known.any():
             return self
-        keep = 1 - EWMA_WEIGHT
+        spent, done = np.where(known, seconds, 0.0), np.where(known, rows, 0.0)
+        mean = float(spent.sum() / done.sum())
+        if mean > _OUTLIER * self.mean > 0:
+            spent = spent * (_OUTLIER * self.mean / mean)
         return RowCosts(
-            np.where(known, keep * self.seconds + np.where(known, seconds, 0.0), self.seconds),
-            np.where(known, keep * self.rows + np.where(known, rows, 0.0), self.rows),
+            np.where(known, _MEMORY * self.seconds + spent, self.seconds),
+            np.where(known, _MEMORY * self.rows + done, self.rows),
         )

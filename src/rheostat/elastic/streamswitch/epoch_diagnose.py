@@ -42,6 +42,13 @@ epoch are known, and what remains is the error of the law. So a share of the bou
 """
 
 
+_LEAST_MARGIN = 0.1
+"""Share of the bound that is kept free in any case, since the rows of later epochs are not known."""
+
+_CALM = 0.95
+"""Slots are given up if latency then stays within this share of what is allowed; otherwise they would soon be back."""
+
+
 @dataclass(frozen=True, eq=False)
 class Situation:
     """The operators of a query as they run, and what is to be processed.
@@ -70,7 +77,7 @@ class Situation:
     def margin(self) -> float:
         """The share of the bound to keep free."""
         error = self.readings.error
-        return self.limits.margin if np.isnan(error) else min(self.limits.margin, _ERRORS * error)
+        return self.limits.margin if np.isnan(error) else min(self.limits.margin, max(_LEAST_MARGIN, _ERRORS * error))
 
     @property
     def needs(self) -> dict[str, Need]:
@@ -134,10 +141,11 @@ def diagnose_epochs(situation: Situation) -> Proposal:
     if state == Health.MODERATE:
         return Proposal(reasons=(f"moderate: {facts}",))
     calm = situation.demand(seen.peak)
-    wanted, latency = fewest_slots(calm, needs, situation.target, limits.min_slots, limits.max_slots)
-    if latency <= situation.target and sum(wanted.values()) < count:
+    allowed = _CALM * situation.target
+    wanted, latency = fewest_slots(calm, needs, allowed, limits.min_slots, limits.max_slots)
+    if latency <= allowed and sum(wanted.values()) < count:
         reason = f"good, and stays good with {_total(wanted)} slots at {rows_per_second(seen.peak)}: {facts}"
-        return proposal(situation, calm, wanted, (reason,), within=situation.target)
+        return proposal(situation, calm, wanted, (reason,), within=allowed)
     return Proposal(reasons=(f"good: {facts}",))
 
 

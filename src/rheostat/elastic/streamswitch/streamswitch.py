@@ -77,7 +77,7 @@ class StreamSwitch:
     window: float = 1.0
     bounds: Mapping[str, float] = field(default_factory=dict)
     end_to_end: float | None = None
-    lookback: float = 1.0
+    lookback: float = 3.0
     ahead: bool = False
     dividing: float = 60.0
     name: str = "streamswitch"
