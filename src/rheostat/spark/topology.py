@@ -30,6 +30,7 @@ from rheostat.spark.input.epoch_streams import streaming_input
 from rheostat.spark.map_check import check_map
 from rheostat.spark.observer import Observer
 from rheostat.spark.output.sink_writers import clean_staging
+from rheostat.spark.pacer import Pacer
 from rheostat.spark.policy_guard import PolicyGuard
 from rheostat.spark.progress import Progress
 from rheostat.spark.query import Query
@@ -80,6 +81,7 @@ class Topology(Graph):
         slo: Latency | None = None,
         policy: Policy | str | None = None,
         policy_limit: Duration = "5 seconds",
+        pace: bool | None = None,
         record: Path | str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         probe: Probe | None = None,
@@ -107,6 +109,8 @@ class Topology(Graph):
                 busiest slot within 1.2 times the mean.
             policy_limit: how long the policy may take to decide before an epoch; after that, or if it raises, the epoch
                 begins without it.
+            pace: True to limit the rows of epochs in a backlog, so that they stay near the promise's length; the
+                default with a promise. It works with Kafka and file sources.
             record: a new file on the driver's machine that records what the policy sees and decides in every epoch, for
                 ``rheostat simulate --replay``; ``query.record`` begins a recording later.
             on_progress: called with the ``Progress`` of every epoch.
@@ -128,6 +132,8 @@ class Topology(Graph):
         limit = micros(policy_limit) / 1e6
         if not limit > 0:
             raise ConfigurationError(f"policy_limit={policy_limit!r} must be longer than 0")
+        if pace and slo is None:
+            raise ConfigurationError("pace=True needs a promise: pass slo=rh.Latency('1 second', over='1 second')")
         interval = None if trigger == AVAILABLE_NOW else f"{micros(trigger) // 1000} milliseconds"
         cores = self._sources[0].frame.sparkSession.sparkContext.defaultParallelism
         _policy_and_slots(policy, slo, slots, cores, MAX_SHARDS)  # errors come before anything is written
@@ -170,6 +176,7 @@ class Topology(Graph):
                 ),
                 decision_log=log,
                 promise=slo,
+                pacer=None if slo is None or pace is False else _pacer(slo, opened, log),
                 on_progress=_recorder(history, on_progress),
                 probe=probe or _no_probe,
             )
@@ -178,6 +185,8 @@ class Topology(Graph):
             runner = EpochRunner(job)
             spark_query = self._start_spark(runner, opened, interval)
             observer.follow(lambda: newest_progress(spark_query))
+            if job.pacer is not None:
+                job.pacer.attach(spark_query)
         except BaseException:
             opened.close()
             raise
@@ -249,6 +258,11 @@ def _policy_and_slots(
     scales = isinstance(chosen, Elastic)
     choice = SlotChoice.of(slots, policy=chosen.name, scales=scales, cores=cores, shards=shards)
     return policy_for_spark(policy, slo, choice.allowed), choice
+
+
+def _pacer(slo: Latency, checkpoint: Checkpoint, log: DecisionLog) -> Pacer:
+    """What limits the rows of epochs, and notes in the log what it does."""
+    return Pacer(slo, checkpoint.folder / "spark", lambda epoch, what: log.note(EventKind.PACED, epoch, what=what))
 
 
 def _recorder(history: deque[Progress], on_progress: Callable[[Progress], None] | None) -> Callable[[Progress], None]:

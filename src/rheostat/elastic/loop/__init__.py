@@ -10,6 +10,7 @@
 ``events``          what happens to a plan, one event after the other; decisions follow from them
 ``journal``         turns of the loop as events
 ``stored_proposal`` proposals that an earlier run stored and never carried out
+``pace``            how many rows an epoch should have at most
 ``forecast``        what the micro-batch law expects of a plan
 ==================  ===================================================================================
 """

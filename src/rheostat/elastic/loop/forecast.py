@@ -29,18 +29,32 @@ def settled_length(seen: Observation, plans: Mapping[str, OperatorPlan]) -> floa
     >>> settled_length(seen, {}), round(settled_length(seen, {"count": OperatorPlan.even(4, 4)}), 3)
     (0.3, 0.311)
     """
-    if seen.law is None or not seen.span > 0 or not seen.operators:
+    stages = _stages(seen, plans)
+    if seen.law is None or not stages or not seen.span > 0:
         return nan
+    loads = [work / seen.span for work in stages]
+    before = sum(seen.law.stage(load) for load in loads[:-1])
+    rate = float(np.nan_to_num(seen.external * seen.seconds / seen.span))
+    count = sum(len(load) for load in loads)
+    return float(seen.law.length(loads[-1], rate, before=before, slots=count))
+
+
+def row_seconds(seen: Observation, plans: Mapping[str, OperatorPlan]) -> float:
+    """Return the seconds that a row of the source adds to an epoch; NaN if unknown. Arguments as ``settled_length``."""
+    stages, read = _stages(seen, plans), seen.external * seen.seconds
+    if seen.law is None or not stages or not read > 0:
+        return nan
+    return float(sum(seen.law.stage(work) for work in stages) / read + seen.law.reading)
+
+
+def _stages(seen: Observation, plans: Mapping[str, OperatorPlan]) -> list[Floats]:
+    """Return for every level the seconds of work of each slot, if a plan had the rows of an epoch; none if unknown."""
     levels: dict[int, list[Floats]] = {}
     for name, operator in seen.operators.items():
         plan = plans.get(name, operator.plan)
         if not len(operator.cost) == len(operator.rows) == len(plan.routing):
-            return nan
-        load = np.nan_to_num(operator.rows) * operator.cost / seen.span
-        slots = np.bincount(plan.routing, weights=load, minlength=len(plan.nodes)).astype(np.float64)
+            return []
+        work = np.nan_to_num(operator.rows) * operator.cost
+        slots = np.bincount(plan.routing, weights=work, minlength=len(plan.nodes)).astype(np.float64)
         levels.setdefault(operator.level, []).append(slots[plan.nodes >= 0])
-    stages = [np.concatenate(slots) for _, slots in sorted(levels.items())]
-    before = sum(seen.law.stage(load) for load in stages[:-1])
-    rate = float(np.nan_to_num(seen.external * seen.seconds / seen.span))
-    count = sum(len(load) for load in stages)
-    return float(seen.law.length(stages[-1], rate, before=before, slots=count))
+    return [np.concatenate(slots) for _, slots in sorted(levels.items())]

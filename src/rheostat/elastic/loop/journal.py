@@ -18,6 +18,7 @@ from rheostat.elastic.loop.decision import ACCEPTED, USER, Decision, to_number
 from rheostat.elastic.loop.events import Event, EventKind, apply
 from rheostat.elastic.loop.forecast import settled_length
 from rheostat.elastic.loop.loop import Refusal, Turn
+from rheostat.elastic.loop.pace import sustained
 from rheostat.elastic.loop.stored_proposal import Setting, StoredProposal, newest_by_component
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Revision
@@ -186,7 +187,7 @@ class Journal:
             policy=USER if revision.asked else turn.result.control.policy.name,
             slots=(before.slots, revision.plan.slots),
             moved=_moved(before, revision.plan),
-            reasons=tuple(revision.reasons),
+            reasons=(*revision.reasons, *_sustained(turn, revision.feasible)),
             feasible=revision.feasible,
             expected_latency=_latency(turn.seen, revision, length),
             expected_seconds=length,
@@ -219,7 +220,7 @@ class Journal:
             action=str(Action.NOTHING),
             policy=turn.result.control.policy.name,
             slots=(slots, slots),
-            reasons=said or (usual,),
+            reasons=(*(said or (usual,)), *_sustained(turn, feasible)),
             feasible=feasible,
             expected_latency=float(law.latency_at(length)) if law is not None else nan,
             expected_seconds=length,
@@ -265,6 +266,12 @@ def _latency(seen: Observation, revision: Revision, length: float) -> float:
     if not isnan(revision.expected) or seen.law is None:
         return revision.expected
     return float(seen.law.latency_at(length))
+
+
+def _sustained(turn: TurnRecord, feasible: bool) -> tuple[str, ...]:
+    """Return how many rows per second the plan in force can process, to be said if the promise cannot be kept."""
+    words = "" if feasible else sustained(turn.seen, turn.plan)
+    return (words,) if words else ()
 
 
 def _moved(before: OperatorPlan, after: OperatorPlan) -> int:

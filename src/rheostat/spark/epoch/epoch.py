@@ -121,6 +121,7 @@ class Epoch:
         1. Run one turn of the policy loop with the newest observation.
         2. Store what it decided. If the epoch is not committed, the next run finds the proposal and resumes it.
         3. Request the plan, and begin the epoch with its routing.
+        4. Limit the rows of the epochs to come.
         """
         query, plan = self._query, self._query.actuator.plan
         seen = query.observer.before(self._counted, *self._batch_starts())
@@ -133,7 +134,10 @@ class Epoch:
         turn = query.loop.turn(seen, plan, loads, store)
         query.recorder.add(self._epoch, seen, plan, turn)
         self._policy_failure = "" if turn.policy_error is None else str(turn.policy_error)
-        return query.actuator.begin(self._epoch, turn, loads)
+        routing = query.actuator.begin(self._epoch, turn, loads)
+        if query.pacer is not None:
+            query.pacer.after_turn(seen, query.actuator.plan, self._epoch, self._streams.spark)
+        return routing
 
     def _batch_starts(self) -> tuple[BatchStart | None, BatchStart | None]:
         """What Spark's offset log says about this epoch, and, in the first of a run, about the one before."""

@@ -19,6 +19,7 @@ from rheostat.spark.decision_log import DecisionLog
 from rheostat.spark.epoch.source_counts import SourceCounter
 from rheostat.spark.input.natural_arrival import natural_arrival
 from rheostat.spark.observer import Observer
+from rheostat.spark.pacer import Pacer
 from rheostat.spark.progress import Progress
 from rheostat.spark.recorder import Recorder
 from rheostat.state.checkpoint import Checkpoint
@@ -46,6 +47,7 @@ class QueryContext:
         on_progress: called with the progress of every epoch.
         probe: called with the name of each step of an epoch when it is done.
         promise: the latency that the query promises; None if it promises none.
+        pacer: limits the rows of epochs; None if they are not limited.
         recorder: writes what every turn of the loop saw and decided, once it has a file.
         meter: measures how well the promise is kept.
     """
@@ -61,6 +63,7 @@ class QueryContext:
     on_progress: Callable[[Progress], None]
     probe: Probe
     promise: Latency | None = None
+    pacer: Pacer | None = None
     recorder: Recorder = field(default_factory=Recorder)
     meter: SloMeter = field(init=False)
 
