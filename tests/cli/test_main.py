@@ -36,6 +36,8 @@ def test_help_lists_the_commands() -> None:
         (("inspect",), "Missing argument"),
         (("explain", "missing.py"), "does not exist"),
         (("demo", "--seconds", "1000"), "--seconds"),
+        (("run", "examples/windows.py", "--checkpoint", "c", "--slots", "four"), "pass a number such as 4"),
+        (("run", "examples/windows.py", "--checkpoint", "c", "--slots", "1-"), "1-16"),
     ],
 )
 def test_a_wrong_argument_is_explained(arguments: tuple[str, ...], message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ import rheostat as rh
 from rheostat.spark.input.source_limits import SourceLimits
 from rheostat.spark.pacer import Pacer
 from rheostat.state.files import Folder
+from rheostat.state.inspection import inspect
 from tests.elastic.loop.test_pace import PLAN, seen
 
 FILES, ROWS = 40, 10
@@ -23,7 +25,9 @@ FILES, ROWS = 40, 10
 def write(folder: Path, files: int = FILES) -> None:
     folder.mkdir(parents=True)
     for number in range(files):
-        pl.DataFrame({"a": [number] * ROWS}).write_parquet(folder / f"{number:04d}.parquet")
+        file = folder / f"{number:04d}.parquet"
+        pl.DataFrame({"a": [number] * ROWS}).write_parquet(file)
+        os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
 
 
 def wait(until: Callable[[], bool], seconds: float = 60.0) -> None:
@@ -67,7 +71,7 @@ def test_a_backlog_of_files_is_read_in_epochs_of_the_rows_that_the_law_allows(
     sizes = [len(rows) for rows in epochs]
     assert sizes[0] == 3 * ROWS  # what the user's option allows
     assert set(sizes[3:-1]) == {2 * ROWS}
-    assert [a for rows in epochs for a in rows] == [n for n in range(FILES) for _ in range(ROWS)]
+    assert [a for rows in epochs for a in sorted(rows)] == [n for n in range(FILES) for _ in range(ROWS)]
     assert notes == ["a backlog is worked off in epochs of at most 20 rows"]
 
 
@@ -111,6 +115,31 @@ def test_a_source_that_takes_no_limit_is_named_once(spark: SparkSession, tmp_pat
 def test_a_promise_is_needed(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path / "in", files=1)
     t = rh.Topology("paced")
-    t.source(files(spark, tmp_path / "in"), event_time="a").sink(rh.sinks.memory())
+    rows = files(spark, tmp_path / "in").selectExpr("timestamp_seconds(a) as ts")
+    t.source(rows, event_time="ts").sink(rh.sinks.memory())
     with pytest.raises(rh.ConfigurationError, match="pace=True needs a promise"):
         t.start(str(tmp_path / "checkpoint"), pace=True)
+
+
+def test_a_query_with_a_promise_says_that_its_source_takes_no_limit(spark: SparkSession, tmp_path: Path) -> None:
+    rate = spark.readStream.format("rate").option("rowsPerSecond", 20).load()
+    t = rh.Topology("promised")
+    source = t.source(rate, event_time="timestamp", arrival_time="timestamp")
+    counted = source.aggregate("all", by="value", windows=rh.tumbling("1 second"), n=rh.count())
+    counted.sink(rh.sinks.foreach(lambda rows, epoch: None))
+    query = t.start(str(tmp_path / "checkpoint"), slo=rh.Latency("20 seconds"), slots=(1, 2), shards=16)
+    try:
+        assert query.await_epoch(3)
+    finally:
+        query.stop()
+    events = inspect(str(tmp_path / "checkpoint"))["events"]
+    assert [e["kind"] for e in events] == ["started", "rows per epoch"]
+    assert events[0]["values"] == {
+        "policy": "streamswitch",
+        "promise": "mean latency within 20 s over 1 s",
+        "slots": [1, 2],
+    }
+    assert "RateStreamV2 takes no limit" in events[1]["values"]["what"]
+    assert query.progress[-1].success_rate == query.slo().success_rate == 1.0
+    assert len(query.progress[0].slot_seconds["by value"]) == 1  # a new checkpoint starts with the fewest
+    assert not any(p.policy_failure for p in query.progress)

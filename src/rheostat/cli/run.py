@@ -61,8 +61,9 @@ def run(
 def show(progress: Progress, console: Console) -> None:
     """Print the progress of one epoch."""
     results = ", ".join(f"{name} {count:,}" for name, count in progress.results.items()) or "no results"
+    kept = f"; promise kept {progress.success_rate:.1%}" if isfinite(progress.success_rate) else ""
     console.print(
-        f"epoch {progress.epoch}: {progress.rows:,} rows in {progress.seconds:.2f} s; {results}", highlight=False
+        f"epoch {progress.epoch}: {progress.rows:,} rows in {progress.seconds:.2f} s; {results}{kept}", highlight=False
     )
     for decision in progress.decisions:
         console.print(f"  {describe(decision)}", highlight=False)

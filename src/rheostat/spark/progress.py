@@ -40,6 +40,8 @@ class Progress:
             arrival time.
         decisions: the decisions made before the epoch, by the policy or by a user's request.
         policy_failure: why the policy was left out of the decision before the epoch; empty if it was not.
+        success_rate: how well the promise has been kept since the start, as in ``query.slo()``; NaN if there is none
+            or no row has an arrival time.
 
     >>> t = rh.Topology("lending")
     >>> stored = t.source(loans, event_time="ts").sink(rh.sinks.memory())
@@ -72,6 +74,7 @@ class Progress:
     latency: Mapping[str, float] | None = None
     decisions: Sequence[Decision] = ()
     policy_failure: str = ""
+    success_rate: float = float("nan")
 
     def to_dict(self) -> dict[str, Any]:
         """The progress as plain values, for JSON.

@@ -306,6 +306,7 @@ class Epoch:
             latency=latency_of(self._query.observer.newest.latency, self._query.observer.points),
             decisions=tuple(self._decisions),
             policy_failure=self._policy_failure,
+            success_rate=float("nan") if self._query.promise is None else self._query.meter.read().success_rate,
         )
 
     def _by_slot(self, value: Callable[[PartReport], float]) -> dict[str, list[float]]:
