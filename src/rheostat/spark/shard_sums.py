@@ -48,23 +48,27 @@ class ShardSums:
         """
         every = list(reports)
         records = np.concatenate([np.zeros(0, RECORD), *(r.shards for r in every)])
-        in_slots = np.concatenate([np.zeros(0, RECORD), *(r.shards for r in every if r.slot != NO_SLOT)])
-        return cls._of(records, in_slots, shards)
+        in_slots = np.repeat([r.slot != NO_SLOT for r in every], [len(r.shards) for r in every])
+        return cls._of(records, records["seconds"] * in_slots, shards)
 
     @classmethod
     def joined(cls, parts: Iterable[ShardSums], shards: int) -> ShardSums:
         """Join the latencies of several components: the result has only their rows with an arrival time.
 
         Args:
-            parts: the sums of every component.
+            parts: the sums of every component; those of a single one are returned as they are.
             shards: the number of shards.
         """
-        records = np.concatenate([np.zeros(0, RECORD), *(p.records for p in parts)])
-        return cls._of(records, records, shards)
+        every = list(parts)
+        if len(every) == 1:
+            return every[0]
+        records = np.concatenate([np.zeros(0, RECORD), *(p.records for p in every)])
+        return cls._of(records, records["seconds"], shards)
 
     @classmethod
-    def _of(cls, records: Records, in_slots: Records, shards: int) -> ShardSums:
-        known = records[records["timed"] > 0]
+    def _of(cls, records: Records, seconds: Floats, shards: int) -> ShardSums:
+        has_time = records["timed"] > 0
+        known = records if has_time.all() else records[has_time]
         timed = _by_shard(known, known["timed"], shards)
         first = known["arrival"].min(initial=np.inf)  # sums of offsets are more exact than sums of times since 1970
         offsets = _by_shard(known, known["timed"] * (known["arrival"] - first), shards)
@@ -72,7 +76,7 @@ class ShardSums:
             arrival = np.where(timed > 0, first + offsets / timed, np.nan)
         return cls(
             rows=_by_shard(records, records["rows"], shards),
-            seconds=_by_shard(in_slots, in_slots["seconds"], shards),
+            seconds=_by_shard(records, seconds, shards),
             bytes=_by_shard(records, records["bytes"], shards),
             timed=timed,
             arrival=arrival,
@@ -97,7 +101,7 @@ class ShardSums:
         """
         p50, p99 = np.full(len(self.rows), np.nan), np.full(len(self.rows), np.nan)
         shards = self.records["shard"]
-        if len(np.unique(shards)) == len(shards):
+        if np.bincount(shards, minlength=1).max() <= 1:
             p50[shards] = (now - self.records["points"][:, _MEDIAN]) / 1e6
             p99[shards] = (now - self.records["points"][:, _P99]) / 1e6
             return p50, p99
