@@ -15,7 +15,7 @@ from rheostat.arrays import Floats, Ints
 from rheostat.elastic.routing.balance import imbalance
 from rheostat.elastic.routing.table import shard_sql, shards_of
 from tests.spark.processors import RUNNING_SCHEMA, RUNNING_STATE, expected_running, running, same
-from tests.spark.streams import SECOND, Batches, expected, read_stream, run, windowed
+from tests.spark.streams import SECOND, T0, Batches, expected, read_stream, run, windowed
 
 SLOTS, SHARDS = 4, 64
 
@@ -42,7 +42,8 @@ def test_a_hot_key_whose_rows_are_counted_ahead_has_its_slot_alone(spark: SparkS
     """The rows are cached, counted by shard and counted as they are read: each must be there exactly once."""
     first, second = skewed(2, 400, 0.8, 40), skewed(2, 400, 0.8, 40, hot="k7")
     batches = Batches([*first.frames, *second.frames])
-    batches.write(tmp_path / "in")
+    untimed = Batches.of([(None, "k1", 1)]).frames[0]
+    Batches([pl.concat([frame, untimed]) for frame in batches.frames]).write(tmp_path / "in")
     t = rh.Topology("ahead")
     rows = t.source(read_stream(spark, tmp_path / "in"), event_time="ts")
     rows.process("running", slow_running, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(
@@ -53,7 +54,9 @@ def test_a_hot_key_whose_rows_are_counted_ahead_has_its_slot_alone(spark: SparkS
 
     out = pl.read_parquet(tmp_path / "out" / "*" / "*.parquet", hive_partitioning=False)
     assert same(out, expected_running(batches))
-    assert [p.rows for p in query.progress] == [400] * 4
+    assert [(p.rows, p.nulls) for p in query.progress] == [(401, 1)] * 4
+    newest = max(ts for frame in batches.frames for ts in frame["ts"])
+    assert query.progress[-1].watermarks == {"source": T0 + newest}
     (routing,) = query.routing.values()
     shard_of = shards_of_keys(spark, batches)
     hot = shard_of["k7"]

@@ -22,7 +22,7 @@ from rheostat.spark.epoch.level import Level
 from rheostat.spark.epoch.query_context import QueryContext
 from rheostat.spark.epoch.source_counts import Observed, SourceCounts
 from rheostat.spark.input.epoch_streams import EpochStreams
-from rheostat.spark.input.shard_counts import rows_by_shard
+from rheostat.spark.input.shard_counts import count_ahead
 from rheostat.spark.output.epoch_outputs import EpochOutputs
 from rheostat.spark.progress import Progress, latency_of
 from rheostat.spark.stage.task_reports import NO_SLOT, PartReport
@@ -97,8 +97,8 @@ class Epoch:
     def _prepare_input(self) -> None:
         """Cache the rows if they are read more than once, and count them where that is needed.
 
-        Rows that feed tables once are counted on the way, also if they are counted by shard before. Other rows are
-        counted by a Spark job of their own.
+        Rows that are counted by shard before the epoch are counted then. Others are counted on the way if they feed
+        tables once, and else by a Spark job of their own.
         """
         graph, reads = self._query.graph, passes(self._query.plan, 0)
         source_sinks = [s for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)]
@@ -107,13 +107,18 @@ class Epoch:
         once = reads == 1 and not source_sinks and len(self._query.sources) == 1
         if ahead or not once:
             self._streams.cache()
+        if ahead:
+            wanted = {name: counter.selected for name, counter in counters.items()}
+            counted = count_ahead(self._query.plan, self._query.checkpoint.shards, self._streams, wanted)
+            self._counted = counted.shards
+            self._observed = {name: counters[name].total(rows) for name, rows in counted.sources.items()}
         for name, counter in counters.items():
+            if name in self._observed:
+                continue
             if once:
                 self._streams.replace(name, counter.observe(self._streams.stream(name)))
             else:
                 self._observed[name] = counter.count(self._streams.stream(name))
-        if ahead:
-            self._counted = rows_by_shard(self._query.plan, self._query.checkpoint.shards, self._streams)
 
     def _fix_routing(self) -> EpochRouting:
         """Begin the epoch with a routing that may differ from that of the last one, in this order:

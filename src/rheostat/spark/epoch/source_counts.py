@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from rheostat.planning.tables import PhysicalPlan
@@ -120,13 +120,23 @@ class SourceCounter:
             max_time=max((t.max_time for t in table_reports if t.max_time is not None), default=None),
         )
 
-    def _expressions(self) -> list[Column]:
+    @property
+    def selected(self) -> list[str]:
+        """The counts as Spark SQL over the rows of the source, with their names."""
         time = self._source.time_sql
-        return [
-            F.expr("count(*)").alias("rows"),
-            F.expr(f"count_if({time} IS NULL)").alias("nulls"),
-            F.expr(f"max({time})").alias("max_time"),
-        ]
+        return ["count(*) AS rows", f"count_if({time} IS NULL) AS nulls", f"max({time}) AS max_time"]
+
+    def total(self, groups: Sequence[Row]) -> Observed:
+        """The counts of all rows, given ``selected`` for every group of them."""
+        newest = [group["max_time"] for group in groups if group["max_time"] is not None]
+        return {
+            "rows": sum(group["rows"] for group in groups),
+            "nulls": sum(group["nulls"] for group in groups),
+            "max_time": max(newest, default=None),
+        }
+
+    def _expressions(self) -> list[Column]:
+        return [F.expr(sql) for sql in self.selected]
 
 
 def read_observed(computed: DataFrame) -> dict[str, Observed]:

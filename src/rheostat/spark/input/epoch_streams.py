@@ -47,6 +47,7 @@ class EpochStreams:
         self._arrivals = arrivals or {}
         self._sources = [n for n in graph.nodes.values() if isinstance(n, Source)]
         self._results: dict[str, ReadResults] = {}
+        self._replaced: dict[str, DataFrame] = {}
         self._streams: dict[str, DataFrame] = {}
         self._views: dict[str, str] = {}
         self._cached = False
@@ -55,6 +56,12 @@ class EpochStreams:
     def spark(self) -> SparkSession:
         """The session of the micro-batch."""
         return self._batch.sparkSession
+
+    @property
+    def read_by_one_task(self) -> bool:
+        """True if one task reads the whole micro-batch; False if that is not known."""
+        plan = self._batch._jdf.queryExecution().analyzed()
+        return bool(plan.getClass().getSimpleName() == "LogicalRDD" and plan.rdd().getNumPartitions() == 1)
 
     def cache(self) -> None:
         """Cache the micro-batch, so that sources are read only once."""
@@ -67,13 +74,15 @@ class EpochStreams:
             self._batch.unpersist()
 
     def replace(self, name: str, rows: DataFrame) -> None:
-        """Use another DataFrame for the rows of a source, such as one that counts them.
+        """Use another DataFrame for the rows of a source from now on, such as one that counts them.
 
         Args:
             name: name of the source.
             rows: the same rows as before.
         """
-        self._streams[name] = rows
+        self._replaced[name] = rows
+        self._streams.clear()
+        self._views.clear()
 
     def add_results(self, operator: str, read: ReadResults) -> None:
         """Add the results of an operator as a stream, for operators of the next level and for sinks.
@@ -113,6 +122,8 @@ class EpochStreams:
         return StreamSql(self.view(name), origin.arrival_sql if has_arrival else self._arrivals.get(name))
 
     def _source(self, source: Source) -> DataFrame:
+        if source.name in self._replaced:
+            return self._replaced[source.name]
         if len(self._sources) == 1:
             return self._batch
         i = self._sources.index(source)
