@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 import rheostat as rh
@@ -15,7 +16,7 @@ from rheostat.arrays import Floats, Ints
 from rheostat.elastic.routing.balance import imbalance
 from rheostat.elastic.routing.table import shard_sql, shards_of
 from tests.spark.processors import RUNNING_SCHEMA, RUNNING_STATE, expected_running, running, same
-from tests.spark.streams import SECOND, T0, Batches, expected, read_stream, run, windowed
+from tests.spark.streams import SECOND, T0, Batches, expected, run, windowed
 
 SLOTS, SHARDS = 4, 64
 
@@ -38,14 +39,22 @@ def slow_running(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame,
     return running(rows, state)
 
 
-def test_a_hot_key_whose_rows_are_counted_ahead_has_its_slot_alone(spark: SparkSession, tmp_path: Path) -> None:
-    """The rows are cached, counted by shard and counted as they are read: each must be there exactly once."""
+@pytest.mark.parametrize(("files", "mapped"), [(1, False), (2, True)])
+def test_a_hot_key_whose_rows_are_counted_ahead_has_its_slot_alone(
+    spark: SparkSession, tmp_path: Path, files: int, mapped: bool
+) -> None:
+    """Rows are cached, counted by shard, and counted with them or, if mapped, on the way: each is there exactly once.
+
+    Two files are read by two tasks, whose counts must be added up.
+    """
     first, second = skewed(2, 400, 0.8, 40), skewed(2, 400, 0.8, 40, hot="k7")
     batches = Batches([*first.frames, *second.frames])
     untimed = Batches.of([(None, "k1", 1)]).frames[0]
     Batches([pl.concat([frame, untimed]) for frame in batches.frames]).write(tmp_path / "in")
     t = rh.Topology("ahead")
-    rows = t.source(read_stream(spark, tmp_path / "in"), event_time="ts")
+    stream = spark.readStream.schema(spark.read.parquet(str(tmp_path / "in")).schema)
+    source = t.source(stream.option("maxFilesPerTrigger", files).parquet(str(tmp_path / "in")), event_time="ts")
+    rows = source.map("same", lambda frame: frame.where("value > 0")) if mapped else source
     rows.process("running", slow_running, by="key", state=RUNNING_STATE, schema=RUNNING_SCHEMA).sink(
         rh.sinks.parquet(str(tmp_path / "out"))
     )
@@ -53,8 +62,9 @@ def test_a_hot_key_whose_rows_are_counted_ahead_has_its_slot_alone(spark: SparkS
     query = run(t, tmp_path / "checkpoint", slots=SLOTS, shards=SHARDS, policy=policy)
 
     out = pl.read_parquet(tmp_path / "out" / "*" / "*.parquet", hive_partitioning=False)
-    assert same(out, expected_running(batches))
-    assert [(p.rows, p.nulls) for p in query.progress] == [(401, 1)] * 4
+    epochs = [pl.concat(batches.frames[i : i + files]) for i in range(0, 4, files)]
+    assert same(out, expected_running(Batches(epochs)))
+    assert [(p.rows, p.nulls) for p in query.progress] == [(401 * files, files)] * len(epochs)
     newest = max(ts for frame in batches.frames for ts in frame["ts"])
     assert query.progress[-1].watermarks == {"source": T0 + newest}
     (routing,) = query.routing.values()

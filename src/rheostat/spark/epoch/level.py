@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -175,7 +176,13 @@ class Level:
         # Spark starts tasks in the order of their partitions: begin with the longest, so that it does not end last.
         slots = [(c.name, slot) for c in components for slot in range(max(routing[c.name]) + 1)]
         parts = sorted(slots, key=lambda part: -setting.expected.get(part, 0.0))
-        together = bool(feeds) and share_processors(setting.spark.sparkContext, len(parts))
+        context = setting.spark.sparkContext
+        together = bool(feeds) and share_processors(
+            len(parts),
+            master=str(context.master),
+            at_once=context.defaultParallelism,
+            processors=os.cpu_count() or 1,
+        )
         return StageSpec(
             epoch=setting.epoch,
             parts=tuple(parts),

@@ -8,10 +8,7 @@ A/B by alternating epochs, 390 to 238 ms on a busy machine).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-
-from pyspark import SparkContext
 
 TURN = 0.012
 """Seconds from the beginning of one task to that of the next: its reading of rows and state, over two processors."""
@@ -34,7 +31,16 @@ def head_starts(expected: Sequence[float]) -> tuple[float, ...]:
     return tuple(round(min(i * TURN, _SHARE * (expected[0] - own)), 6) for i, own in enumerate(expected))
 
 
-def share_processors(context: SparkContext, tasks: int) -> bool:
-    """Return True if all tasks of a stage begin at once on this machine, and it has fewer processors than tasks."""
-    processors = os.cpu_count() or 1
-    return str(context.master).startswith("local") and processors < tasks <= context.defaultParallelism
+def share_processors(tasks: int, *, master: str, at_once: int, processors: int) -> bool:
+    """Return True if all tasks of a stage begin at once on one machine, and it has fewer processors than tasks.
+
+    Args:
+        tasks: the number of tasks.
+        master: Spark's master URL; only a local one is known to be one machine.
+        at_once: the tasks that Spark runs at once.
+        processors: the processors of this machine.
+
+    >>> share_processors(16, master="local[16]", at_once=16, processors=2)
+    True
+    """
+    return master.startswith("local") and processors < tasks <= at_once
