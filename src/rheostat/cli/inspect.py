@@ -80,8 +80,7 @@ def show(report: dict[str, Any], console: Console) -> None:
     _print(console, "events", [
         ("epoch", "time", "event", "what"),
         *(
-            (e["epoch"], e["time"][:19], e["kind"],
-             ", ".join(f"{name} {value}" for name, value in e["values"].items() if value and name != "trace"))
+            (e["epoch"], e["time"][:19], e["kind"], _what(e["values"]))
             for e in report["events"][-_DECISIONS:]
         ),
     ])  # fmt: skip
@@ -113,6 +112,13 @@ def _latency_and_length(latency: float | str | None, seconds: float | str | None
     """Return the mean latency and the length of an epoch, as far as they are known."""
     named = ((latency, "latency"), (seconds, "epoch"))
     return ", ".join(f"{name} {float(value):.2f} s" for value, name in named if value is not None)
+
+
+def _what(values: dict[str, Any]) -> str:
+    """Return the values of an event in words, without tracebacks."""
+    if "what" in values:
+        return str(values["what"])
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value and name != "trace")
 
 
 def _list(values: list[Any]) -> str:
