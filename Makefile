@@ -30,7 +30,7 @@ $(STAMP): requirements.lock pyproject.toml
 java: $(STAMP)
 	@.ci/java $(BIN)/python -c 'from rheostat.spark.java import main; main()'
 
-demo: java ## watch the lending job on local Spark (about 90 seconds)
+demo: java ## watch a promise about latency kept under a surge, on local Spark (under two minutes)
 	$(BIN)/rheostat demo
 
 test: lint java ## lint, types, import directions, the docs build, and all tests but the papers' (under 15 minutes)
@@ -58,13 +58,15 @@ format: $(STAMP) ## let ruff put the code in order
 docs: $(STAMP) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: java ## all benchmarks, as JSON (about half an hour)
+bench: java ## all benchmarks, as JSON (about two hours)
 	for overlap in 60 12 1; do $(BIN)/rheostat bench windows --overlap $$overlap --json; done
 	$(BIN)/rheostat bench multiwindow --json
 	for kind in append update keyed; do $(BIN)/rheostat bench growth --kind $$kind --json; done
 	$(BIN)/rheostat bench state --json
 	$(BIN)/rheostat bench rescale --json
 	$(BIN)/rheostat bench skew --json
+	$(BIN)/rheostat bench law --json
+	$(BIN)/rheostat bench slo --json
 
 lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock
 	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra docs --no-header --no-emit-index-url \

@@ -24,6 +24,7 @@ def commands() -> dict[str, Any]:
     own: Any = typer.main.get_command(app)
     benches: Any = typer.main.get_command(bench)
     found = {name: command for name, command in own.commands.items() if name not in ("bench", "reproduce")}
+    found |= {f"demo {name}": command for name, command in own.commands["demo"].commands.items()}
     found |= {f"bench {name}": command for name, command in benches.commands.items()}
     return found | {"reproduce": typer.main.get_command(reproduce)}
 

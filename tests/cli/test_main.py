@@ -23,7 +23,7 @@ def test_help_lists_the_commands() -> None:
     for command in ("demo", "explain", "inspect", "run", "bench"):
         assert command in done.stdout
     bench = rheostat("bench", "--help").stdout
-    for command in ("windows", "multiwindow", "growth", "state", "rescale", "skew"):
+    for command in ("windows", "multiwindow", "growth", "state", "rescale", "skew", "slo", "law"):
         assert command in bench
 
 
@@ -35,9 +35,13 @@ def test_help_lists_the_commands() -> None:
         (("bench", "state", "--rows", "1"), "--rows"),
         (("inspect",), "Missing argument"),
         (("explain", "missing.py"), "does not exist"),
+        (("bench", "slo", "--workload", "calm"), "choose one of sinusoid, opening, step, wander"),
+        (("bench", "slo", "--policies", "streamswitch,none"), "choose one of static_large"),
         (("demo", "--seconds", "1000"), "--seconds"),
         (("run", "examples/windows.py", "--checkpoint", "c", "--slots", "four"), "pass a number such as 4"),
         (("run", "examples/windows.py", "--checkpoint", "c", "--slots", "1-"), "1-16"),
+        (("demo", "--picture", "demo.pdf"), "ends with .svg or .png"),
+        (("demo", "windows", "--seconds", "1000"), "--seconds"),
     ],
 )
 def test_a_wrong_argument_is_explained(arguments: tuple[str, ...], message: str) -> None:
@@ -103,8 +107,27 @@ def test_a_small_comparison_agrees() -> None:
 
 
 @pytest.mark.slow
-def test_a_short_demo_gives_every_figure() -> None:
-    done = rheostat("demo", "--seconds", "12", "--native-seconds", "0", "--rows-per-second", "500", "--json")
+def test_a_short_demo_shows_the_promise_the_decisions_and_a_picture(tmp_path: Path) -> None:
+    picture = tmp_path / "demo.svg"
+    done = rheostat("demo", "--seconds", "12", "--picture", str(picture), "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["picture"] == str(picture)
+    assert picture.read_text().startswith("<?xml")
+    for side in ("static", "streamswitch"):
+        assert figures[side]["rows"] > 0
+        assert 0 <= figures[side]["success_rate"] <= 1
+        assert figures[side]["slot_seconds"] > 0
+    assert figures["static"]["decisions"] == 0
+    assert figures["streamswitch"]["decisions"] > 0, "it starts with one slot, and the load needs more"
+    assert "promise kept" in done.stderr
+    assert "scale out" in done.stderr
+    assert "Traceback" not in done.stderr, "the queries end quietly"
+
+
+@pytest.mark.slow
+def test_a_short_windows_demo_gives_every_figure() -> None:
+    done = rheostat("demo", "windows", "--seconds", "12", "--native-seconds", "0", "--rows-per-second", "500", "--json")
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert figures["native"] is None
@@ -113,3 +136,4 @@ def test_a_short_demo_gives_every_figure() -> None:
     assert figures["shuffles_avoided"] == 5
     assert "windows emitted" in done.stderr
     assert "Exception in thread" not in done.stderr, "the query ends quietly"
+    assert "Traceback" not in done.stderr

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from rheostat.cli import checkout
-from rheostat.cli.demo import demo
+from rheostat.cli.demo import app as demo
 from rheostat.cli.explain import explain
 from rheostat.cli.inspect import inspect
 from rheostat.cli.run import run
@@ -21,7 +21,6 @@ app = typer.Typer(
     help="Elastic, fast, exactly-once streams on Apache Spark.", no_args_is_help=True, add_completion=False
 )
 EXAMPLES: dict[Callable[..., None], str] = {
-    demo: "rheostat demo --seconds 20",
     run: "rheostat run examples/lending.py --checkpoint ckpt --slo '1 second' --slots 1-16",
     explain: "rheostat explain examples/lending.py --mermaid",
     inspect: "rheostat inspect ckpt --json",
@@ -29,6 +28,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
 }
 """The commands, each with the example that its help shows."""
 
+app.add_typer(demo, name="demo")
 for command, example in EXAMPLES.items():
     app.command(epilog=f"Example: {example}")(command)
 for name, (module, text) in checkout.COMMANDS.items():

@@ -1,4 +1,4 @@
-"""Workloads: the input of simulations, of the demonstration and of the examples.
+"""Workloads: the input of simulations, of live runs, of the demonstrations and of the examples.
 
 - ``arrivals``: the interface of all workloads, and the two simplest ones: a constant rate and a curve of rates
 - ``cells``: base classes of workloads; draw rows so that they do not depend on the spans of time that are asked for
@@ -8,4 +8,6 @@
 - ``market``: limit orders of a trading day, as arrivals in a simulation
 - ``lending``: loan applications, as SQL expressions
 - ``load_traces``: recorded load curves from a folder, or synthetic ones
+- ``live_rows``: rows of a live run, each with the time at which it is due
+- ``row_feeder``: sends them over TCP when they are due
 """

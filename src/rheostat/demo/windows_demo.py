@@ -22,7 +22,7 @@ _START_UP_SECONDS = 20.0  # at most, until the first epoch is committed
 _REFRESH_SECONDS = 0.2  # between two updates of the display
 
 
-def run_demo(
+def run_windows_demo(
     seconds: float, native_seconds: float, rows_per_second: int, speed: float, console: Console
 ) -> dict[str, Any]:
     """Run the demo and return its figures as plain values.
