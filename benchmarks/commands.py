@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -128,6 +129,44 @@ def skew(
         raise RheostatError(_DIFFERENT)
 
 
+@app.command(epilog="Example: rheostat bench slo --workload step --seconds 60 --plot slo.svg --json")
+def slo(
+    workload: Annotated[
+        list[str] | None, typer.Option(help="sinusoid, opening, step or wander; all by default.")
+    ] = None,
+    policies: Annotated[
+        str,
+        typer.Option(
+            help="Sides to run, separated by commas: static_large, static_small, hindsight, drs_lb, streamswitch."
+        ),
+    ] = "",
+    seconds: Annotated[int, typer.Option(help="Seconds of a workload, after the warm-up.", min=5)] = 180,
+    plot: Annotated[Path | None, typer.Option(help="Draw latency and slots over time into this .svg or .png.")] = None,
+    as_json: Json = False,
+) -> None:
+    """A promise about latency under loads that change: fixed slots, DRS-LB and StreamSwitch on the same rows."""
+    from benchmarks import bench_slo  # noqa: PLC0415
+    from benchmarks.live_loads import LOADS  # noqa: PLC0415
+
+    workloads = _chosen(workload or [], list(LOADS), "--workload")
+    sides = _chosen([s for s in policies.split(",") if s], list(bench_slo.SIDES), "--policies")
+    found = _with_status(lambda say: bench_slo.run(workloads, sides, seconds, say, plot))
+    if not as_json:
+        _show_sides(found.pop("workloads"))
+    _show(found, f"mean latency within {found['bound_s']} s over {found['over_s']} s", as_json)
+
+
+@app.command(epilog="Example: rheostat bench law --seconds 120 --json")
+def law(
+    seconds: Annotated[int, typer.Option(help="Seconds of all phases together.", min=40)] = 200,
+    as_json: Json = False,
+) -> None:
+    """The micro-batch law: expected against measured epochs and latency, over changing rates, slots and skews."""
+    from benchmarks import bench_law  # noqa: PLC0415
+
+    _show(_with_status(lambda say: bench_law.run(seconds, say)), "the micro-batch law", as_json)
+
+
 @app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     epilog="Example: rheostat bench against HEAD~20 rescale --pairs 4 --keys 100000 --json",
@@ -161,6 +200,26 @@ def against(
     Console().print(table)
 
 
+def _chosen(wanted: list[str], known: list[str], option: str) -> list[str]:
+    """Return what was chosen, or all if nothing was; refuse what is not known."""
+    for name in wanted:
+        if name not in known:
+            raise typer.BadParameter(f"choose one of {', '.join(known)}", param_hint=option)
+    return wanted or known
+
+
+def _show_sides(workloads: dict[str, dict[str, Any]]) -> None:
+    """Print one table per workload, with a column for each side."""
+    for name, sides in workloads.items():
+        table = Table(title=name)
+        table.add_column("figure")
+        for side in sides:
+            table.add_column(side, justify="right")
+        for figure in next(iter(sides.values()), {}):
+            table.add_row(figure, *(str(figures[figure]) for figures in sides.values()))
+        Console().print(table)
+
+
 def _compare(comparison: WindowBench, as_json: bool) -> None:
     figures = _with_status(comparison.run)
     _show(figures, ", ".join(figures["windows"]), as_json)
@@ -183,5 +242,5 @@ def _show(figures: dict[str, Any], title: str, as_json: bool) -> None:
         for name, value in figures.items():
             table.add_row(name, f"{value:,}" if isinstance(value, (int, float)) else str(value))
         Console().print(table)
-    if not figures["results_equal"]:
+    if not figures.get("results_equal", True):
         raise RheostatError(_DIFFERENT)
