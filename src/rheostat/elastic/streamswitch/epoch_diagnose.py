@@ -145,7 +145,10 @@ def diagnose_epochs(situation: Situation) -> Proposal:
     wanted, latency = fewest_slots(calm, needs, allowed, limits.min_slots, limits.max_slots)
     if latency <= allowed and sum(wanted.values()) < count:
         reason = f"good, and stays good with {_total(wanted)} slots at {rows_per_second(seen.peak)}: {facts}"
-        return proposal(situation, calm, wanted, (reason,), within=allowed)
+        fewer = proposal(situation, calm, wanted, (reason,), within=allowed)
+        # Uneven shards may need the slots after all.
+        if sum(r.plan.slots - situation.plans[r.operator].slots for r in fewer.revisions) < 0 and fewer.feasible:
+            return fewer
     return Proposal(reasons=(f"good: {facts}",))
 
 
