@@ -93,9 +93,9 @@ class Topology(Graph):
                 again with the same folder continues after the last committed epoch.
             slots: tasks per component. By default as many as in the checkpoint; in a new checkpoint, as many as Spark
                 has cores. It may differ from run to run, and ``query.rescale`` changes it during a run. A pair such as
-                ``(1, 16)`` gives the fewest and most that a policy may use: a new checkpoint starts with the fewest,
-                another one with what it had, within the range. With a single number such a policy may use up to as many
-                as Spark has cores.
+                ``(1, 16)`` gives the fewest and most that a policy may use: a new checkpoint starts with as many as
+                Spark has cores, another one with what it had, both within the range. With a single number such a policy
+                may use up to as many as Spark has cores.
             shards: number of shards that keys are hashed into; fixed when the checkpoint is created.
             trigger: how often an epoch begins, as in ``"1 second"``. ``"0 seconds"`` begins each epoch as soon as the
                 previous one ends; ``"available now"`` processes all available input and then ends.

@@ -26,6 +26,12 @@ def test_a_number_is_where_a_policy_starts() -> None:
     assert choice(9, scales=False) == SlotChoice(9, 9)
 
 
+def test_a_range_is_entered_with_as_many_slots_as_there_are_cores() -> None:
+    assert choice((1, 16)) == SlotChoice(None, 4, (1, 16))
+    assert choice((6, 8)) == SlotChoice(None, 6, (6, 8))
+    assert choice((1, 2)) == SlotChoice(None, 2, (1, 2))
+
+
 @pytest.mark.parametrize(
     ("slots", "scales", "message"),
     [

@@ -28,6 +28,9 @@ class SlotChoice:
     ) -> SlotChoice:
         """Return the choice for the value of ``slots``.
 
+        A new checkpoint begins with as many slots as Spark has cores, within the range. What rows cost is not known
+        then; slots that are not needed are given up within seconds, but rows that wait for too few are late at once.
+
         Args:
             slots: a number to start with, the fewest and most, or None.
             policy: name of the policy.
@@ -39,7 +42,7 @@ class SlotChoice:
             ConfigurationError: the value makes no sense, or does not fit the policy or the shards.
 
         >>> SlotChoice.of((1, 16), policy="drs", scales=True, cores=4, shards=256)
-        SlotChoice(wanted=None, default=1, allowed=(1, 16))
+        SlotChoice(wanted=None, default=4, allowed=(1, 16))
         >>> SlotChoice.of(8, policy="drs", scales=True, cores=4, shards=256)
         SlotChoice(wanted=8, default=8, allowed=(1, 8))
         >>> SlotChoice.of(None, policy="static", scales=False, cores=4, shards=256)
@@ -49,7 +52,8 @@ class SlotChoice:
         if slots is None:
             return cls(None, most, (1, most) if scales else None)
         if isinstance(slots, tuple):
-            return cls(None, slots[0], _checked_range(slots, policy, scales, shards))
+            fewest, highest = _checked_range(slots, policy, scales, shards)
+            return cls(None, min(max(most, fewest), highest), (fewest, highest))
         check_slots(slots, shards)
         return cls(slots, slots, (1, max(slots, most)) if scales else None)
 
