@@ -141,5 +141,5 @@ def test_a_query_with_a_promise_says_that_its_source_takes_no_limit(spark: Spark
     }
     assert "RateStreamV2 takes no limit" in events[1]["values"]["what"]
     assert query.progress[-1].success_rate == query.slo().success_rate == 1.0
-    assert len(query.progress[0].slot_seconds["by value"]) == 1  # a new checkpoint starts with the fewest
+    assert len(query.progress[0].slot_seconds["by value"]) == 2  # Spark's cores, within the range
     assert not any(p.policy_failure for p in query.progress)
