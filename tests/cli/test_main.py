@@ -119,9 +119,9 @@ def test_a_short_demo_shows_the_promise_the_decisions_and_a_picture(tmp_path: Pa
         assert 0 <= figures[side]["success_rate"] <= 1
         assert figures[side]["slot_seconds"] > 0
     assert figures["static"]["decisions"] == 0
-    assert figures["streamswitch"]["decisions"] > 0, "it starts with one slot, and the load needs more"
+    assert figures["streamswitch"]["decisions"] > 0, "it starts with a slot for each core, and the load needs fewer"
     assert "promise kept" in done.stderr
-    assert "scale out" in done.stderr
+    assert "scale in" in done.stderr
     assert "Traceback" not in done.stderr, "the queries end quietly"
 
 

@@ -11,5 +11,6 @@ In reading order:
 ``manifest``      the state of a query after an epoch; writing it is the commit
 ``lock``          allows one query per checkpoint
 ``checkpoint``    the folder of a query, and the commit of an epoch
+``event_log``     decisions and other events, as small files that are never changed
 ``inspection``    a checkpoint as plain values, for ``rheostat inspect``
 """
