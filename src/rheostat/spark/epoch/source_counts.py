@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame, Row
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rheostat.planning.tables import PhysicalPlan
@@ -126,14 +128,10 @@ class SourceCounter:
         time = self._source.time_sql
         return ["count(*) AS rows", f"count_if({time} IS NULL) AS nulls", f"max({time}) AS max_time"]
 
-    def total(self, groups: Sequence[Row]) -> Observed:
+    def total(self, groups: pa.Table) -> Observed:
         """The counts of all rows, given ``selected`` for every group of them."""
-        newest = [group["max_time"] for group in groups if group["max_time"] is not None]
-        return {
-            "rows": sum(group["rows"] for group in groups),
-            "nulls": sum(group["nulls"] for group in groups),
-            "max_time": max(newest, default=None),
-        }
+        rows, nulls, newest = pc.sum(groups["rows"]), pc.sum(groups["nulls"]), pc.max(groups["max_time"])
+        return {"rows": rows.as_py() or 0, "nulls": nulls.as_py() or 0, "max_time": newest.as_py()}
 
     def _expressions(self) -> list[Column]:
         return [F.expr(sql) for sql in self.selected]

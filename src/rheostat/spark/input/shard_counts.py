@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import Row
+import pyarrow as pa
 
 from rheostat.elastic.routing.table import shard_sql
 from rheostat.planning.tables import Component, PhysicalPlan
@@ -32,7 +32,7 @@ class CountedAhead:
     """
 
     shards: dict[str, dict[int, int]] = field(default_factory=dict)
-    sources: dict[str, list[Row]] = field(default_factory=dict)
+    sources: dict[str, pa.Table] = field(default_factory=dict)
 
 
 def count_ahead(
@@ -52,7 +52,7 @@ def count_ahead(
             upstreams = _upstreams(plan, component)
             source = upstreams[0] if len(upstreams) == 1 and upstreams[0] not in counted.sources else ""
             rows = _count(component, shards, streams, upstreams, wanted.get(source, ()))
-            counted.shards[component.name] = {int(row[_SHARD]): int(row[_ROWS]) for row in rows}
+            counted.shards[component.name] = dict(zip(rows[_SHARD].to_pylist(), rows[_ROWS].to_pylist(), strict=True))
             if source in wanted:
                 counted.sources[source] = rows
     return counted
@@ -66,7 +66,7 @@ def _upstreams(plan: PhysicalPlan, component: Component) -> list[str]:
 
 def _count(
     component: Component, shards: int, streams: EpochStreams, upstreams: Sequence[str], wanted: Sequence[str]
-) -> list[Row]:
+) -> pa.Table:
     """One row per shard: its number, its rows, and other aggregates that are wanted."""
     hashed = f"xxhash64({', '.join(quoted(a) for a in component.attributes)})"
     columns = f"{'*, ' if wanted else ''}{shard_sql(hashed, shards)} AS {_SHARD}"
@@ -74,12 +74,12 @@ def _count(
     views = [streams.view(stream) for stream in upstreams]
     if streams.read_by_one_task and len(views) == 1:
         rows = f"SELECT /*+ COALESCE(1) */ {columns} FROM {views[0]}"  # tells Spark to use no exchange
-        return streams.spark.sql(f"SELECT {counts} FROM ({rows}) GROUP BY {_SHARD}").collect()
+        return streams.spark.sql(f"SELECT {counts} FROM ({rows}) GROUP BY {_SHARD}").toArrow()
     conf = streams.spark.conf
     usual = str(conf.get(_EXCHANGE))
     conf.set(_EXCHANGE, "1")  # every task that reads has counted its rows before the exchange
     try:
         rows = " UNION ALL ".join(f"SELECT {columns} FROM {view}" for view in views)
-        return streams.spark.sql(f"SELECT {counts} FROM ({rows}) GROUP BY {_SHARD}").collect()
+        return streams.spark.sql(f"SELECT {counts} FROM ({rows}) GROUP BY {_SHARD}").toArrow()
     finally:
         conf.set(_EXCHANGE, usual)
