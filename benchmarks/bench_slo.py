@@ -106,7 +106,7 @@ def _sides(setting: _Setting, workload: str, sides: Sequence[str], say: Callable
     """Run the sides of a workload, one after the other."""
     rows = rows_of(workload, setting.warm_up, setting.seconds)
     mean = float(np.mean(LOADS[workload](setting.seconds)))
-    runs = {}
+    runs: dict[str, LiveRun] = {}
     for side in sides:
         slots: int | tuple[int, int] = (1, SLOTS)
         if side == "static_large":
@@ -115,6 +115,10 @@ def _sides(setting: _Setting, workload: str, sides: Sequence[str], say: Callable
             slots = math.ceil(mean)
         elif side == "hindsight":
             slots = _hindsight(setting, workload)
+            if slots == SLOTS and "static_large" in runs:
+                say(f"{workload}: hindsight chooses {slots} slots, which have run")
+                runs[side] = runs["static_large"]
+                continue
         say(f"{workload}: {side} with {slots if isinstance(slots, int) else f'{slots[0]} to {slots[1]}'} slots")
         home = setting.side(workload, side)
         spec = {
