@@ -26,7 +26,7 @@ from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.model.queueing import largest_rho, offered_load
 from rheostat.elastic.model.smoothing import CALM_RATE_WEIGHT, RATE_WEIGHT
 from rheostat.elastic.routing.balance import EVEN, THRESHOLD
-from rheostat.elastic.routing.spread import spread_over
+from rheostat.elastic.routing.longest_first import spread_over
 
 
 @dataclass(frozen=True)

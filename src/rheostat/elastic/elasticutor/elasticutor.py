@@ -40,7 +40,7 @@ from rheostat.elastic.model.policy import Pause, Waits
 from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.model.queueing import largest_rho, offered_load
 from rheostat.elastic.routing.balance import EVEN, THRESHOLD
-from rheostat.elastic.routing.spread import spread_over
+from rheostat.elastic.routing.longest_first import spread_over
 
 __all__ = ["Elasticutor", "Rates", "subspaces_of"]
 

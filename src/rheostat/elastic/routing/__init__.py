@@ -4,8 +4,7 @@
 ``table``           the hash that fixes the shard of a key, and the first routing of shards to slots
 ``shard_load``      how much work every shard causes
 ``balance``         the one balancing rule: evenly loaded slots, and other numbers of slots
-``longest_first``   slots for shards whose work is known ahead, the longest first
-``spread``          evenly loaded slots for thousands of shards, in a few milliseconds
+``longest_first``   evenly loaded slots for thousands of shards in a few milliseconds: dealt heaviest first
 ``requests``        users' requests as revisions of a plan, and the record of what changed
 ==================  ===================================================================================
 """

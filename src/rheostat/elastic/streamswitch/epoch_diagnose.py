@@ -22,7 +22,7 @@ from rheostat.arrays import Floats, Ints
 from rheostat.elastic.loop.hysteresis import WORTHWHILE
 from rheostat.elastic.model.plan import Action, OperatorPlan, Proposal, Revision
 from rheostat.elastic.model.units import rows_per_second
-from rheostat.elastic.routing.spread import spread_over
+from rheostat.elastic.routing.longest_first import spread_over
 from rheostat.elastic.streamswitch.diagnosis import Health, Limits
 from rheostat.elastic.streamswitch.epoch_examine import EpochReadings
 from rheostat.elastic.streamswitch.epoch_sizes import Demand, Need, Slots, fewest_slots
