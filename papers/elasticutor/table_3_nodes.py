@@ -11,7 +11,7 @@ from papers.claims import Claim, Judged, versions
 from papers.elasticutor.testbed.clusters import EXCHANGE, MARKET, OUR_THRESHOLD, ExchangeRun, orders
 from papers.side_by_side import Bench
 from rheostat.elastic.elasticutor.elasticutor import subspaces_of
-from rheostat.elastic.loop.loop import Control
+from rheostat.elastic.loop.turn import Control
 from rheostat.elastic.policies import Elasticutor
 
 PAPER = {8: 4.1, 16: 5.2, 32: 5.7}

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from rheostat.arrays import Floats
-from rheostat.elastic.loop.loop import Control, turn
+from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Policy

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.loop.loop import Control, RequestError, carry_out, turn
+from rheostat.elastic.loop.actuation import RequestError, carry_out
+from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.plan import OperatorPlan, Plan, Subspaces
 from rheostat.elastic.model.policy import Policy
 from rheostat.simulate.simulation import Simulation

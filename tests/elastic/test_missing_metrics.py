@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.loop.loop import Control, turn
+from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from tests.elastic.situations import EVERY, FIXED, crossed, fits, kept_all, world
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rheostat.elastic.loop.loop import PolicyError
+from rheostat.elastic.loop.turn import PolicyError
 from rheostat.spark.policy_guard import PolicyGuard
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import rheostat as rh
-from rheostat.elastic.loop.loop import Control, Turn
+from rheostat.elastic.loop.turn import Control, Turn
 from rheostat.elastic.model.plan import STAY
 from rheostat.elastic.record.decision_replay import first_difference, replay_decisions
 from rheostat.elastic.record.recording import Recording

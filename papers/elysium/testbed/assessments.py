@@ -15,7 +15,8 @@ from papers.elysium.testbed.topologies import MOST_NODES, Model
 from rheostat.arrays import Floats
 from rheostat.elastic.elysium.configuration import Config
 from rheostat.elastic.elysium.elysium import Elysium
-from rheostat.elastic.loop.loop import Control, carry_out, turn
+from rheostat.elastic.loop.actuation import carry_out
+from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.plan import Proposal
 from rheostat.elastic.model.policy import Policy
 from rheostat.errors import ConfigurationError

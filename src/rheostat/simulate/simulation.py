@@ -10,7 +10,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rheostat.elastic.loop.loop import Control, carry_out, turn
+from rheostat.elastic.loop.actuation import carry_out
+from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan
 from rheostat.elastic.model.policy import Policy

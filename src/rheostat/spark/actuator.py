@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.elastic.loop.loop import Turn
+from rheostat.elastic.loop.turn import Turn
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.routing.balance import Routing, slot_loads
 from rheostat.elastic.routing.requests import Change

@@ -10,8 +10,8 @@ from typing import Any
 from rheostat.elastic.loop.decision import Decision
 from rheostat.elastic.loop.events import EventKind, parsed
 from rheostat.elastic.loop.journal import Journal, TurnRecord
-from rheostat.elastic.loop.loop import Turn
 from rheostat.elastic.loop.stored_proposal import Setting
+from rheostat.elastic.loop.turn import Turn
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan, Revision
 from rheostat.state.event_log import EventLog

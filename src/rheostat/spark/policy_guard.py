@@ -7,7 +7,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from rheostat.elastic.loop.loop import PolicyError, Turn
+from rheostat.elastic.loop.turn import PolicyError, Turn
 
 
 class PolicyGuard:
@@ -24,7 +24,7 @@ class PolicyGuard:
     >>> PolicyGuard(limit=5.0)(hang)
     Traceback (most recent call last):
     ...
-    rheostat.elastic.loop.loop.PolicyError: ValueError: no such slot
+    rheostat.elastic.loop.turn.PolicyError: ValueError: no such slot
     """
 
     def __init__(self, limit: float) -> None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from rheostat.elastic.loop.loop import Turn
+from rheostat.elastic.loop.turn import Turn
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan
 from rheostat.elastic.record.recording import Header, LineWriter, RecordedTurn

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.elasticutor.allocation import allocate
-from rheostat.elastic.loop.loop import Control, turn
+from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan
 from rheostat.elastic.policies import ResourceCentric
 from tests.elastic.situations import Fluid, driven, fits, kept_all, world

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.elasticutor.allocation import allocate
-from rheostat.elastic.loop.loop import Control, turn
+from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Subspaces
 from rheostat.elastic.policies import Elasticutor
 from rheostat.simulate.simulation import Simulation

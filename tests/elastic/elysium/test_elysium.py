@@ -21,7 +21,7 @@ from rheostat.elastic.elysium.joint_scaling import JointScaling
 from rheostat.elastic.elysium.load_history import LoadHistory
 from rheostat.elastic.elysium.plans import config_of, plan_of
 from rheostat.elastic.elysium.profiles.profile import Line, Profile
-from rheostat.elastic.loop.loop import Control, turn
+from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.observation import Observation, OperatorObservation, TopologyObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Policy

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rheostat.elastic.loop.loop import PolicyError, PolicyLoop, Turn
+from rheostat.elastic.loop.loop import PolicyLoop
+from rheostat.elastic.loop.turn import PolicyError, Turn
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.model.policy import Pause, Waits

@@ -9,14 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rheostat.elastic.loop.loop import (
-    Control,
-    PolicyLoop,
-    RequestError,
-    carry_out,
-    notify_failed,
-    turn,
-)
+from rheostat.elastic.loop.actuation import RequestError, carry_out, notify_failed
+from rheostat.elastic.loop.loop import PolicyLoop
+from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Proposal, Revision
 from rheostat.elastic.model.policy import Pause, Waits

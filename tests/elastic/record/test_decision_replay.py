@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rheostat.elastic.loop.loop import PolicyLoop, RequestError, Turn
+from rheostat.elastic.loop.actuation import RequestError
+from rheostat.elastic.loop.loop import PolicyLoop
+from rheostat.elastic.loop.turn import Turn
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Policy
 from rheostat.elastic.policies import Balance, Static

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rheostat.elastic.baselines.drs import fewest_slots
-from rheostat.elastic.loop.loop import Control, turn
+from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Proposal
 from rheostat.elastic.policies import Drs, DrsLb, StreamSwitch
 from rheostat.elastic.streamswitch.diagnosis import Limits

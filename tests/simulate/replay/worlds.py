@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from rheostat.arrays import Floats
-from rheostat.elastic.loop.loop import Control, requested, turn
+from rheostat.elastic.loop.actuation import requested
+from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.epoch_law import EpochLaw
 from rheostat.elastic.model.law_fit import LawFit
 from rheostat.elastic.model.observation import LatencySummary, Observation, OperatorObservation

@@ -1,7 +1,10 @@
 """The control loop around a policy: observe, learn, decide, request, until the request is observed.
 
 ==================  ===================================================================================
-``loop``            one turn of the loop, the actuator protocol, and the loop of a running query
+``loop``            the loop of a running query: the policy, guarded, and users' requests, turn after turn
+``turn``            one turn of the loop: learn, decide, and which plan to request
+``acceptance``      which revisions are accepted, and why the others are refused
+``actuation``       the actuator protocol, and requests that fail
 ``inbox``           users' requests, kept until the next turn
 ``treatment``       the change in progress of one operator: desired, requested, observed; time limits and rests
 ``hysteresis``      rules that keep cores and shards where they are when a change would gain little

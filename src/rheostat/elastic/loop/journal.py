@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from rheostat.elastic.loop.acceptance import Refusal
 from rheostat.elastic.loop.decision import ACCEPTED, USER, Decision, to_number
 from rheostat.elastic.loop.events import Event, EventKind, apply
 from rheostat.elastic.loop.forecast import settled_length
-from rheostat.elastic.loop.loop import Refusal, Turn
 from rheostat.elastic.loop.pace import sustained
 from rheostat.elastic.loop.stored_proposal import Setting, StoredProposal, newest_by_component
+from rheostat.elastic.loop.turn import Turn
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Revision
 

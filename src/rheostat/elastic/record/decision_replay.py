@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rheostat.elastic.loop.loop import Control, notify_failed, turn
+from rheostat.elastic.loop.actuation import notify_failed
+from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.policy import Policy
 from rheostat.elastic.record.recording import LineWriter, RecordedTurn, Recording
 from rheostat.errors import ConfigurationError

@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from rheostat.elastic.loop.loop import Refusal
+from rheostat.elastic.loop.acceptance import Refusal
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import STAY, Plan, Proposal, Revision
 from rheostat.elastic.model.policy import Policy

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rheostat.elastic.loop.loop import Control, requested, turn
+from rheostat.elastic.loop.actuation import requested
+from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Policy
 from rheostat.elastic.model.promise import Latency

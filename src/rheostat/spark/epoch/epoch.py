@@ -11,7 +11,7 @@ import numpy as np
 from pyspark.sql import DataFrame
 
 from rheostat.elastic.loop.decision import Decision
-from rheostat.elastic.loop.loop import Turn
+from rheostat.elastic.loop.turn import Turn
 from rheostat.elastic.routing.balance import imbalance
 from rheostat.errors import CheckpointError
 from rheostat.planning.feeds import StreamSql, passes
