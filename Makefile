@@ -67,6 +67,7 @@ bench: java ## all benchmarks, as JSON (about two hours)
 	$(BIN)/rheostat bench skew --json
 	$(BIN)/rheostat bench law --json
 	$(BIN)/rheostat bench slo --json
+	$(BIN)/rheostat bench floor --json
 
 lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock
 	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra docs --no-header --no-emit-index-url \

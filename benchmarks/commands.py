@@ -95,6 +95,20 @@ def state(
     _show(_with_status(lambda say: bench_state.run(rows, epochs, keys, say)), "running count and sum per key", as_json)
 
 
+@app.command(epilog="Example: rheostat bench floor --rounds 1 --json")
+def floor(
+    rows: Annotated[int, typer.Option(help="Rows per epoch.", min=1)] = 1_000,
+    epochs: Annotated[int, typer.Option(help="Epochs that count, after a warm-up.", min=10, max=60)] = 60,
+    keys: Annotated[int, typer.Option(help="Keys, Zipf 1.0.", min=1)] = 100,
+    rounds: Annotated[int, typer.Option(help="How often each side runs.", min=1)] = 3,
+    as_json: Json = False,
+) -> None:
+    """Tiny epochs of windows and of keyed state: the fixed cost of an epoch, against Spark's own."""
+    from benchmarks import bench_floor  # noqa: PLC0415
+
+    _show(_with_status(lambda say: bench_floor.run(rows, epochs, keys, rounds, say)), "tiny epochs", as_json)
+
+
 @app.command(epilog="Example: rheostat bench rescale --keys 100000 --epochs 6 --json")
 def rescale(
     keys: Annotated[int, typer.Option(help="Keys in state.", min=100)] = 1_000_000,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from benchmarks.skewed_files import SLACK, stream
 from rheostat.durations import label
 
 
-def run(spark: Any, windows: list[rh.Window], *, data: Path, scratch: Path) -> dict[str, Any]:
+def run(
+    spark: Any, windows: list[rh.Window], *, data: Path, scratch: Path, store: Mapping[str, str] = STORE
+) -> dict[str, Any]:
     """Run one streaming query per window, all at the same time, as a user of plain Spark would do it.
 
     Args:
@@ -19,11 +22,12 @@ def run(spark: Any, windows: list[rh.Window], *, data: Path, scratch: Path) -> d
         windows: the windows.
         data: folder of the input files.
         scratch: folder for results (``out``) and checkpoints (``checkpoint``).
+        store: settings that choose the state store; empty for Spark's default, in memory.
 
     Returns:
         ``state_bytes``: the most state that each query had, summed over queries.
     """
-    for name, value in STORE.items():
+    for name, value in store.items():
         spark.conf.set(name, value)
     queries = []
     for i, window in enumerate(windows):

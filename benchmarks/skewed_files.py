@@ -37,7 +37,7 @@ class SkewedFiles:
     rows: int
     files: int = 8
     keys: int = 10_000
-    minutes: int = 240
+    minutes: float = 240
     skew: float = 1.0
     seed: int = 1
 
@@ -48,7 +48,7 @@ class SkewedFiles:
         weights = 1 / np.arange(1, self.keys + 1) ** self.skew
         share = np.cumsum(weights / weights.sum())
         names = rng.permutation(self.keys)  # popular keys get random numbers
-        span = self.minutes * 60_000_000 // self.files
+        span = round(self.minutes * 60_000_000) // self.files
         written = 0
         for number in range(self.files):
             count = self.rows * (number + 1) // self.files - written

@@ -19,7 +19,7 @@ MAY_IMPORT = {
 }
 """For every room of ``rheostat.spark``, the rooms whose modules it imports."""
 
-VALUES = {"stage.specs", "stage.task_reports"}
+VALUES = {"stage.specs", "stage.spec_wire", "stage.task_reports", "stage.report_wire"}
 """What stages tell their tasks and hear from them: plain values, which tasks and outputs may know."""
 
 

@@ -18,6 +18,7 @@ REPORTS = {
     "law": "run",
     "growth": "run",
     "against": "run",
+    "floor": "run",
 }
 """A benchmark, and the function in its file that returns what is printed."""
 

@@ -27,7 +27,7 @@ from rheostat.windows.window_layout import HASH, START
 
 
 def feeds_sql(
-    feeds: Sequence[Feed], plan: PhysicalPlan, streams: Mapping[str, StreamSql], part_of: Callable[[str], str]
+    feeds: Sequence[Feed], plan: PhysicalPlan, streams: Mapping[str, StreamSql], part_of: Callable[[str], str] | None
 ) -> str:
     """One query with the rows of all feeds, and the partition that each row goes to.
 
@@ -35,7 +35,8 @@ def feeds_sql(
         feeds: the feeds of the level.
         plan: the plan of the topology.
         streams: the streams that the feeds are computed from.
-        part_of: from the name of a table to Spark SQL for a row's partition, which reads the column ``hash``.
+        part_of: from the name of a table to Spark SQL for a row's partition, which reads the column ``hash``;
+            None if rows stay where they are.
     """
     partials: dict[str, str] = {}
     for feed in feeds:
@@ -50,7 +51,7 @@ def feeds_sql(
             table = plan.tables[feed.table]
             rows = f"({_raw_rows(table, streams[feed.stream])})" if feed.raw else _name(table)
             route_by = [f"k.{k}" for k in table.route_by]
-        selects.append(_feed_select(feed, feeds, rows, route_by, part_of(feed.table)))
+        selects.append(_feed_select(feed, feeds, rows, route_by, part_of and part_of(feed.table)))
     definitions = ",\n".join(f"{name} AS ({sql})" for name, sql in partials.items())
     return (f"WITH {definitions}\n" if definitions else "") + "\nUNION ALL\n".join(selects)
 
@@ -150,10 +151,11 @@ def _keyed_rows(table: KeyedTable, feed: Feed, stream: StreamSql) -> str:
     return f"SELECT {', '.join(selected)} FROM {stream.view}{where}"
 
 
-def _feed_select(feed: Feed, feeds: Sequence[Feed], rows: str, route_by: Sequence[str], part: str) -> str:
+def _feed_select(feed: Feed, feeds: Sequence[Feed], rows: str, route_by: Sequence[str], part: str | None) -> str:
     """The SELECT of one feed: its number, the partition, its columns, and nulls for the columns of other feeds."""
     hashed = f"xxhash64({', '.join(quoted(k) for k in route_by)})" if route_by else "0L"
-    selected = [*([f"{feed.number} AS {FEED}"] if len(feeds) > 1 else []), f"{part} AS {PART}"]
+    selected = [f"{feed.number} AS {FEED}"] if len(feeds) > 1 else []
+    selected += [f"{part} AS {PART}"] if part is not None else []
     for other in feeds:
         selected += [
             f"{quoted(name) if other is feed else 'NULL'} AS {wire}"

@@ -15,8 +15,10 @@ from rheostat.spark.java import check_java
 RECOMMENDED: dict[str, str] = {
     # Python workers over Unix sockets: a task costs about half as much as over TCP.
     "spark.python.unix.domain.socket.enabled": "true",
-    # Spark's offset and commit logs: without checksums and a forked chmod, an epoch costs ~50 ms less.
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    # Spark's offset and commit logs: its default starts three processes for every file that it writes on local disks.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
     # One thread per task: Spark does the parallelism.
     "spark.executorEnv.POLARS_MAX_THREADS": "1",
     "spark.executorEnv.OMP_NUM_THREADS": "1",

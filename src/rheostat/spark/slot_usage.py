@@ -20,8 +20,9 @@ class SlotUsage:
         useful: useful seconds.
         cpu_seconds: seconds of a core.
         memory: bytes of memory at the peak.
-        hosts: the host that the slot ran on, in its last task.
-        executors: the Spark executor that the slot ran on, in its last task.
+        hosts: the host that the slot ran on, in its last task. Slots without a task have the hosts of the tasks that
+            read rows for the component, if there are such tasks.
+        executors: the Spark executor that the slot ran on, likewise.
     """
 
     useful: Floats
@@ -50,6 +51,9 @@ class SlotUsage:
             cpu[slot] = np.nan_to_num(cpu[slot]) + usage.cpu
             memory[slot] = np.fmax(memory[slot], usage.memory)
             hosts[slot], executors[slot] = usage.host, usage.executor
+        reading = [r.usage for r in reports if r.slot == NO_SLOT]
+        for i, slot in enumerate(int(s) for s in numbers if reading and not executors[s]):
+            hosts[slot], executors[slot] = reading[i % len(reading)].host, reading[i % len(reading)].executor
         return cls(useful, cpu, memory, tuple(hosts), tuple(executors))
 
 

@@ -14,12 +14,15 @@ import polars as pl
 import pyarrow as pa
 
 from rheostat.arrays import Flags, Ints
-from rheostat.elastic.routing.table import shards_of
+from rheostat.elastic.routing.table import first_hashes, shards_of
 from rheostat.state.files import Folder
 from rheostat.state.segments import GranuleKey, OpenSegment, Segment, open_segment, write_segment
 from rheostat.types import arrow_type
 from rheostat.windows.partials import Column
 from rheostat.windows.window_layout import GRANULE, HASH, START
+
+_MANY = 64
+"""Above so many ranges of shards, rows are filtered instead of cut out."""
 
 
 class HasColumns(Protocol):
@@ -135,13 +138,30 @@ class TableReader:
                         pl.lit(granule, dtype=pl.Int16).alias(GRANULE), pl.lit(start, dtype=pl.Int64).alias(START)
                     )
 
+    @cached_property
+    def _owned_ranges(self) -> list[tuple[np.uint64, np.uint64 | None]]:
+        """The hashes of the slot's shards, as few ranges [first, end); None is the end of all hashes."""
+        starts = first_hashes(len(self.owned))
+        edges = np.flatnonzero(np.diff(self.owned.astype(np.int8), prepend=0, append=0))
+        return [(starts[a], starts[b] if b < len(starts) else None) for a, b in edges.reshape(-1, 2)]
+
     def _owned_rows(self, segment: Segment, part: pa.Table) -> pl.DataFrame:
         first, last = segment.shards
         frame = to_polars(self._fit(part))
         if self.owned[first : last + 1].all():
             return frame
-        shards = shards_of(part.column(HASH).to_numpy(), len(self.owned))
-        return frame.filter(pl.Series(self.owned[shards]))
+        column = part.column(HASH).to_numpy()
+        if len(self._owned_ranges) > _MANY:
+            return frame.filter(pl.Series(self.owned[shards_of(column, len(self.owned))]))
+        # Rows are sorted by hash, and a shard is a range of hashes: neighbouring shards are one slice.
+        hashes = column.view(np.uint64)
+        slices = []
+        for start, end in self._owned_ranges:
+            begin = int(np.searchsorted(hashes, start))
+            stop = len(hashes) if end is None else int(np.searchsorted(hashes, end))
+            if stop > begin:
+                slices.append(frame.slice(begin, stop - begin))
+        return slices[0] if len(slices) == 1 else pl.concat(slices) if slices else frame.clear()
 
 
 def write_rows(

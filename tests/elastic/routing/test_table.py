@@ -15,6 +15,7 @@ from rheostat.elastic.routing.table import (
     check_shards,
     check_slots,
     even_routing,
+    first_hashes,
     owned,
     shard_sql,
     shards_of,
@@ -31,6 +32,13 @@ def test_shards_grow_with_the_unsigned_hash(hashes: list[int], shards: int) -> N
     found = shards_of(np.array(by_place, dtype=np.int64), shards)
     assert found.tolist() == sorted(found.tolist())
     assert found.tolist() == [((h % 2**64) >> 32) * shards >> 32 for h in by_place]
+
+
+@pytest.mark.parametrize("shards", [1, 3, 7, 256, 1000, MAX_SHARDS])
+def test_the_first_hash_of_a_shard_is_its_smallest(shards: int) -> None:
+    first = first_hashes(shards)
+    assert shards_of(first.view(np.int64), shards).tolist() == list(range(shards))
+    assert shards_of((first[1:] - np.uint64(1)).view(np.int64), shards).tolist() == list(range(shards - 1))
 
 
 @pytest.mark.parametrize("shards", [1, 7, 256, MAX_SHARDS])

@@ -44,6 +44,15 @@ def shards_of(hashes: Hashes, shards: int) -> npt.NDArray[np.int64]:
     return ((high * np.uint64(shards)) >> np.uint64(32)).astype(np.int64)
 
 
+def first_hashes(shards: int) -> npt.NDArray[np.uint64]:
+    """Return the smallest hash of every shard, as unsigned integers.
+
+    >>> first_hashes(4) == np.array([0, 1 << 62, 1 << 63, 3 << 62], np.uint64)
+    array([ True,  True,  True,  True])
+    """
+    return np.array([-(-(shard << 32) // shards) << 32 for shard in range(shards)], np.uint64)
+
+
 def shard_sql(hash_sql: str, shards: int) -> str:
     """Return Spark SQL for the shard of a hash, equal to ``shards_of``."""
     return f"shiftright(shiftrightunsigned({hash_sql}, 32) * {shards}L, 32)"

@@ -53,7 +53,7 @@ class Epoch:
         self._steps: dict[str, float] = {}
         self._state = EpochState(dict(self._manifest.tables))
         self._observed: dict[str, Observed] = {}
-        self._streams = EpochStreams(query.graph, batch, query.natural_arrivals)
+        self._streams = EpochStreams(query.graph, batch, query.arrivals)
         self._outputs = EpochOutputs(
             graph=query.graph,
             plan=query.plan,
@@ -116,7 +116,7 @@ class Epoch:
             if name in self._observed:
                 continue
             if once:
-                self._streams.replace(name, counter.observe(self._streams.stream(name)))
+                self._streams.count_with(name, counter.observe)
             else:
                 self._observed[name] = counter.count(self._streams.stream(name))
 
@@ -163,6 +163,7 @@ class Epoch:
                 plan=query.plan,
                 shards=query.checkpoint.shards,
                 folder_of=query.checkpoint.table_folder,
+                stages=query.stages,
             )
             reports = self._ingest(level, setting)
             if number == 0:
@@ -193,7 +194,9 @@ class Epoch:
         streams: dict[str, StreamSql] = {name: sql for name, sql in by_name.items() if sql is not None}
         if not streams:
             return []
-        reports, observed = level.ingest(setting, streams, self._state)
+        fixed = level.number == 0 and self._query.fixed
+        observing = level.number == 0 and any(c.must_observe for c in self._query.counters.values())
+        reports, observed = level.ingest(setting, self._streams, streams, self._state, fixed=fixed, observing=observing)
         self._observed.update(observed)
         return reports
 
@@ -318,10 +321,10 @@ class Epoch:
         """By component, the sum of a value over the reports of each slot."""
         sums: dict[str, list[float]] = {}
         for report in self._state.reports:
-            if report.slot == NO_SLOT:
-                continue
             slots = max(self._routing.routing[report.component]) + 1
-            sums.setdefault(report.component, [0.0] * slots)[report.slot] += value(report)
+            by_slot = sums.setdefault(report.component, [0.0] * slots)
+            if report.slot != NO_SLOT:
+                by_slot[report.slot] += value(report)
         return sums
 
     def _step(self, name: str) -> None:

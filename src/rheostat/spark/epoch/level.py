@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
 
 from rheostat.keyed.keyed_layout import WAKE
 from rheostat.planning.feed_sql import feeds_sql, part_sql
@@ -12,10 +15,12 @@ from rheostat.planning.feeds import Feed, StreamSql, plan_feeds
 from rheostat.planning.tables import Component, KeyedTable, PhysicalPlan, WindowTable
 from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
 from rheostat.spark.epoch.source_counts import Observed, read_observed
+from rheostat.spark.input.epoch_streams import EpochStreams, with_few_partitions
 from rheostat.spark.stage.head_starts import head_starts, share_processors
+from rheostat.spark.stage.planned_stages import PlannedStages, StageRun, run_once
 from rheostat.spark.stage.specs import KeyedTableSpec, StageSpec, WindowTableSpec
-from rheostat.spark.stage.stage import close_stage, collect_reports, ingest_stage
-from rheostat.spark.stage.task_reports import PartReport
+from rheostat.spark.stage.stage import close_stage, ingest_stage, reading_stage
+from rheostat.spark.stage.task_reports import NO_SLOT, PartReport
 from rheostat.state import compaction
 from rheostat.state.files import Folder
 from rheostat.state.segments import Segment
@@ -30,12 +35,14 @@ class Level:
         plan: the plan of the topology.
         shards: the number of shards.
         folder_of: from the name of a table to the folder of its segments.
+        stages: the Spark plans of stages that epochs have in common.
     """
 
     number: int
     plan: PhysicalPlan
     shards: int
     folder_of: Callable[[str], Folder]
+    stages: PlannedStages
 
     @property
     def tables(self) -> list[WindowTable]:
@@ -53,29 +60,110 @@ class Level:
         return self.plan.components_at(self.number)
 
     def ingest(
-        self, setting: EpochSetting, streams: Mapping[str, StreamSql], state: EpochState
+        self,
+        setting: EpochSetting,
+        rows: EpochStreams,
+        streams: Mapping[str, StreamSql],
+        state: EpochState,
+        *,
+        fixed: bool,
+        observing: bool,
     ) -> tuple[list[PartReport], dict[str, Observed]]:
-        """Run the stage that ingests rows: the JVM aggregates them to partials, and each slot writes its own.
+        """Run the stage that ingests rows: the JVM aggregates them to partials, and tasks write these as segments.
 
         Args:
             setting: what all stages of the epoch share.
-            streams: the streams that have rows.
+            rows: the rows of the epoch.
+            streams: the streams that have rows, as SQL reads them.
             state: the state so far; the stage's segments are added to it.
+            fixed: True if the same rows give the same in every epoch, so that Spark's plan can be used again.
+            observing: True if rows are counted by ``SourceCounter.observe``.
 
         Returns:
             The task reports, and by source the counts of rows made by ``SourceCounter.observe``.
         """
         feeds = plan_feeds(self.plan, self.number, streams)
-        fold = {t.name: compaction.choose(state.segments.get(t.name, ())) for t in self.tables}
-        fold |= {t.name: compaction.choose_newest(state.segments.get(t.name, ())) for t in self.keyed}
+        leaf = rows.input_rows if fixed else None
+        if leaf is not None and self._stays_where_read(feeds):
+            slots = max(max(setting.routing[c.name]) + 1 for c in self.components)
+            leaf, tasks = with_few_partitions(setting.spark, leaf, slots)
+            if tasks:
+                run = self._ingest_where_read(setting, rows, streams, state, feeds, leaf, tasks, observing=observing)
+                return run.reports, read_observed(run.metrics) if observing else {}
+            leaf = None  # nothing was read, and no task would fold segments
+        run = self._ingest_by_slot(setting, rows, streams, state, feeds, leaf, observing=observing)
+        return run.reports, read_observed(run.metrics) if observing else {}
+
+    def _ingest_by_slot(
+        self,
+        setting: EpochSetting,
+        rows: EpochStreams,
+        streams: Mapping[str, StreamSql],
+        state: EpochState,
+        feeds: Sequence[Feed],
+        leaf: Any,
+        *,
+        observing: bool,
+    ) -> StageRun:
+        """Send partials and rows to their slots, and ingest them there."""
+        fold = self._to_fold(state)
         windows = self._windows_to_ingest(setting, state, fold)
         keyed = self._keyed_to_ingest(setting, state, fold)
-        spec = self._spec(setting, self.components, windows, keyed, feeds)
-        sql = feeds_sql(feeds, self.plan, streams, self._part_of(spec))
-        stage = ingest_stage(setting.spark.sql(sql), spec)
-        reports = collect_reports(stage)
-        state.add(reports, fold)
-        return reports, read_observed(stage)
+        spec = self._spec(setting, self._parts(setting, self.components), windows, keyed, feeds)
+        sql, slots = feeds_sql(feeds, self.plan, streams, self._part_of(spec)), len(spec.parts)
+
+        def build() -> DataFrame:
+            rows.create_views()
+            return ingest_stage(setting.spark.sql(sql), slots, self._by_name)
+
+        if leaf is None:
+            run = run_once(build(), spec, observing=observing)
+        else:
+            run = self.stages.run(
+                "ingest", (sql, slots), build, spec, spark=setting.spark, rows=leaf, observing=observing
+            )
+        state.add(run.reports, fold)
+        return run
+
+    def _ingest_where_read(
+        self,
+        setting: EpochSetting,
+        rows: EpochStreams,
+        streams: Mapping[str, StreamSql],
+        state: EpochState,
+        feeds: Sequence[Feed],
+        leaf: Any,
+        tasks: int,
+        *,
+        observing: bool,
+    ) -> StageRun:
+        """Ingest partials in the tasks that read the rows."""
+        (component,) = self.components
+        fold = self._to_fold(state)
+        windows = self._windows_to_ingest(setting, state, fold)
+        spec = self._spec(setting, ((component.name, NO_SLOT),) * tasks, windows, {}, feeds)
+        sql = feeds_sql(feeds, self.plan, streams, None)
+
+        def build() -> DataFrame:
+            rows.group_within_partitions()
+            rows.create_views()
+            return reading_stage(setting.spark.sql(sql), self._by_name)
+
+        run = self.stages.run("ingest", sql, build, spec, spark=setting.spark, rows=leaf, observing=observing)
+        state.add(run.reports, fold)
+        return run
+
+    def _stays_where_read(self, feeds: Sequence[Feed]) -> bool:
+        """True if partials need no exchange: one table of Spark's own aggregates, emitted when windows close."""
+        if len(feeds) != 1 or feeds[0].raw or self.keyed:
+            return False
+        (table,) = self.tables
+        return not table.refreshes and table.finer is None
+
+    def _to_fold(self, state: EpochState) -> dict[str, tuple[Segment, ...]]:
+        """By table, the segments to fold in this epoch."""
+        fold = {t.name: compaction.choose(state.segments.get(t.name, ())) for t in self.tables}
+        return fold | {t.name: compaction.choose_newest(state.segments.get(t.name, ())) for t in self.keyed}
 
     def close(self, setting: EpochSetting, after: Mapping[str, int | None], state: EpochState) -> list[PartReport]:
         """Run the stage that closes windows that have ended and calls timers that are due.
@@ -95,9 +183,17 @@ class Level:
         components = [c for c in self.components if any(t in windows or t in keyed for t in c.tables)]
         if not components:
             return []
-        reports = collect_reports(close_stage(setting.spark, self._spec(setting, components, windows, keyed, [])))
-        state.add(reports, {})
-        return reports
+        spec = self._spec(setting, self._parts(setting, components), windows, keyed, [])
+        slots = len(spec.parts)
+        run = self.stages.run(
+            f"close {self.number}",
+            slots,
+            lambda: close_stage(setting.spark, slots, self._by_name),
+            spec,
+            spark=setting.spark,
+        )
+        state.add(run.reports, {})
+        return run.reports
 
     def _windows_to_ingest(
         self, setting: EpochSetting, state: EpochState, fold: Mapping[str, tuple[Segment, ...]]
@@ -164,18 +260,21 @@ class Level:
                 )
         return specs
 
+    def _parts(self, setting: EpochSetting, components: Sequence[Component]) -> tuple[tuple[str, int], ...]:
+        """The component and slot of every task."""
+        parts = [(c.name, slot) for c in components for slot in range(max(setting.routing[c.name]) + 1)]
+        # Spark starts tasks in the order of their partitions: begin with the longest, so that it does not end last.
+        return tuple(sorted(parts, key=lambda part: -setting.expected.get(part, 0.0)))
+
     def _spec(
         self,
         setting: EpochSetting,
-        components: Sequence[Component],
+        parts: tuple[tuple[str, int], ...],
         windows: Mapping[str, WindowTableSpec],
         keyed: Mapping[str, KeyedTableSpec],
         feeds: Sequence[Feed],
     ) -> StageSpec:
-        routing = setting.routing
-        # Spark starts tasks in the order of their partitions: begin with the longest, so that it does not end last.
-        slots = [(c.name, slot) for c in components for slot in range(max(routing[c.name]) + 1)]
-        parts = sorted(slots, key=lambda part: -setting.expected.get(part, 0.0))
+        components = [c for c in self.components if c.name in {name for name, _ in parts}]
         context = setting.spark.sparkContext
         together = bool(feeds) and share_processors(
             len(parts),
@@ -185,8 +284,8 @@ class Level:
         )
         return StageSpec(
             epoch=setting.epoch,
-            parts=tuple(parts),
-            routing={c.name: routing[c.name] for c in components},
+            parts=parts,
+            routing={c.name: setting.routing[c.name] for c in components},
             tables={c.name: tuple(windows[t] for t in c.tables if t in windows) for c in components},
             keyed={c.name: tuple(keyed[t] for t in c.tables if t in keyed) for c in components},
             feeds=tuple(feeds),
@@ -194,6 +293,12 @@ class Level:
             moved=setting.moved,
             head_starts=head_starts([setting.expected.get(part, 0.0) for part in parts]) if together else (),
         )
+
+    @property
+    def _by_name(self) -> dict[str, WindowTable | KeyedTable]:
+        """All tables of the level by name."""
+        windows: dict[str, WindowTable | KeyedTable] = {t.name: t for t in self.tables}
+        return windows | {t.name: t for t in self.keyed}
 
     def _part_of(self, spec: StageSpec) -> Callable[[str], str]:
         """A function from the name of a table to Spark SQL for the partition of a row."""

@@ -9,6 +9,8 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import DataFrame
+
 from rheostat.elastic.loop.loop import PolicyLoop
 from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.model.slo import SloMeter
@@ -17,11 +19,13 @@ from rheostat.planning.tables import PhysicalPlan
 from rheostat.spark.actuator import SparkActuator
 from rheostat.spark.decision_log import DecisionLog
 from rheostat.spark.epoch.source_counts import SourceCounter
+from rheostat.spark.input.lineage import is_fixed
 from rheostat.spark.input.natural_arrival import natural_arrival
 from rheostat.spark.observer import Observer
 from rheostat.spark.pacer import Pacer
 from rheostat.spark.progress import Progress
 from rheostat.spark.recorder import Recorder
+from rheostat.spark.stage.planned_stages import PlannedStages
 from rheostat.state.checkpoint import Checkpoint
 from rheostat.topology.event_time import EventTime
 from rheostat.topology.graph import Graph
@@ -50,6 +54,7 @@ class QueryContext:
         pacer: limits the rows of epochs; None if they are not limited.
         recorder: writes what every turn of the loop saw and decided, once it has a file.
         meter: measures how well the promise is kept.
+        stages: the Spark plans of stages that epochs have in common.
     """
 
     graph: Graph
@@ -65,6 +70,7 @@ class QueryContext:
     promise: Latency | None = None
     pacer: Pacer | None = None
     recorder: Recorder = field(default_factory=Recorder)
+    stages: PlannedStages = field(default_factory=PlannedStages)
     meter: SloMeter = field(init=False)
 
     def __post_init__(self) -> None:
@@ -106,20 +112,36 @@ class QueryContext:
         return [n for n in self.graph.nodes.values() if isinstance(n, Source)]
 
     @cached_property
+    def fixed(self) -> bool:
+        """True if a plan for the tables over sources can be used in every epoch: maps do the same in each."""
+        return all(is_fixed(source.frame, mapped) for source, mapped in self._mapped.values())
+
+    @cached_property
     def counters(self) -> dict[str, SourceCounter]:
         """By source, the counter of its rows."""
         return {s.name: SourceCounter(self.graph, self.plan, s) for s in self.sources}
 
     @cached_property
-    def natural_arrivals(self) -> dict[str, str]:
-        """By stream that the tables read, Spark SQL for the arrival time that its source gives by itself."""
+    def arrivals(self) -> dict[str, str]:
+        """By stream that the tables read, Spark SQL for the arrival time: the user's column or the source's own."""
+        found = {}
+        for name, (origin, frame) in self._mapped.items():
+            if origin.arrival_time is not None:
+                if origin.arrival_sql is not None and origin.arrival_time in frame.columns:
+                    found[name] = origin.arrival_sql
+            elif (column := natural_arrival(frame)) is not None:
+                found[name] = EventTime.of_column(column, "timestamp").sql
+        return found
+
+    @cached_property
+    def _mapped(self) -> dict[str, tuple[Source, DataFrame]]:
+        """By stream that begins with a source and that tables read, the source and the rows after all maps."""
         found = {}
         for name in {stream for level in range(self.plan.levels) for stream in self.plan.streams_at(level)}:
             origin = self.graph.origin_of(name)
-            if isinstance(origin, Source) and origin.arrival_time is None:
+            if isinstance(origin, Source):
                 frame = origin.frame
                 for step in self.graph.path_to(name):
                     frame = step.function(frame)
-                if (column := natural_arrival(frame)) is not None:
-                    found[name] = EventTime.of_column(column, "timestamp").sql
+                found[name] = (origin, frame)
         return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -137,12 +138,13 @@ class SourceCounter:
         return [F.expr(sql) for sql in self.selected]
 
 
-def read_observed(computed: DataFrame) -> dict[str, Observed]:
-    """By source, the counts made while a DataFrame was computed.
+def read_observed(metrics: Any) -> dict[str, Observed]:
+    """By source, the counts made while a stage ran.
 
-    They are read from its query execution, which has them at once; ``Observation.get`` would wait for an event.
+    Args:
+        metrics: Spark's observed metrics of the stage, a Scala map from name to row. They are there at once, where
+            ``Observation.get`` would wait for an event.
     """
-    metrics = computed._jdf.queryExecution().observedMetrics()
     names = metrics.keySet().toSeq()
     observed = {}
     for i in range(names.size()):

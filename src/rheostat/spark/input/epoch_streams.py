@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +16,9 @@ from rheostat.topology.nodes import Source
 
 _TAG = "rheostat_source"
 """Column with the number of the source that a row is from."""
+
+_LEAF = "LogicalRDD"
+"""The plan of a micro-batch as Spark hands it over."""
 
 ReadResults = Callable[[SparkSession], DataFrame]
 """Reads the results of an operator in this epoch."""
@@ -38,7 +42,7 @@ class EpochStreams:
     Args:
         graph: the topology.
         batch: Spark's micro-batch of ``streaming_input``.
-        arrivals: by stream, Spark SQL for the arrival time that its source gives by itself.
+        arrivals: by stream, Spark SQL for a row's arrival time; streams without one are left out.
     """
 
     def __init__(self, graph: Graph, batch: DataFrame, arrivals: Mapping[str, str] | None = None) -> None:
@@ -47,9 +51,10 @@ class EpochStreams:
         self._arrivals = arrivals or {}
         self._sources = [n for n in graph.nodes.values() if isinstance(n, Source)]
         self._results: dict[str, ReadResults] = {}
-        self._replaced: dict[str, DataFrame] = {}
         self._streams: dict[str, DataFrame] = {}
         self._views: dict[str, str] = {}
+        self._created: set[str] = set()
+        self._counts: dict[str, Callable[[DataFrame], DataFrame]] = {}
         self._cached = False
 
     @property
@@ -61,7 +66,7 @@ class EpochStreams:
     def read_by_one_task(self) -> bool:
         """True if one task reads the whole micro-batch; False if that is not known."""
         plan = self._batch._jdf.queryExecution().analyzed()
-        return bool(plan.getClass().getSimpleName() == "LogicalRDD" and plan.rdd().getNumPartitions() == 1)
+        return bool(plan.getClass().getSimpleName() == _LEAF and plan.rdd().getNumPartitions() == 1)
 
     def cache(self) -> None:
         """Cache the micro-batch, so that sources are read only once."""
@@ -73,16 +78,42 @@ class EpochStreams:
         if self._cached:
             self._batch.unpersist()
 
-    def replace(self, name: str, rows: DataFrame) -> None:
-        """Use another DataFrame for the rows of a source from now on, such as one that counts them.
+    @property
+    def input_rows(self) -> Any:
+        """Spark's RDD of the micro-batch; None if the streams do not all begin with this one RDD."""
+        if self._cached or len(self._sources) > 1:
+            return None
+        leaf = self._batch._jdf.queryExecution().logical()
+        return leaf.rdd() if leaf.getClass().getSimpleName() == _LEAF else None
+
+    def group_within_partitions(self) -> None:
+        """Let Spark aggregate every partition of the micro-batch on its own, so that no exchange is needed.
+
+        Spark is told that all rows are in one partition, where each partition is right by itself. Only plans that work
+        row by row and then aggregate may be made of such rows.
+        """
+        jvm, leaf = self.spark.sparkContext._jvm, self._batch._jdf.queryExecution().logical()
+        assert jvm is not None
+        single = getattr(getattr(jvm.org.apache.spark.sql.catalyst.plans.physical, "SinglePartition$"), "MODULE$")
+        none, session = jvm.scala.Option.empty(), self.spark._jsparkSession
+        rows = jvm.org.apache.spark.sql.execution.LogicalRDD(
+            leaf.output(), leaf.rdd(), single, leaf.outputOrdering(), False, none, session, none, none, False
+        )
+        frames = getattr(getattr(jvm.org.apache.spark.sql.classic, "Dataset$"), "MODULE$")
+        self._batch = DataFrame(frames.ofRows(session, rows), self.spark)
+        self._streams.clear()
+        self._created.clear()
+
+    def count_with(self, name: str, count: Callable[[DataFrame], DataFrame]) -> None:
+        """Pass the rows of a source through a function that counts them, once they are used.
 
         Args:
             name: name of the source.
-            rows: the same rows as before.
+            count: returns the same rows.
         """
-        self._replaced[name] = rows
+        self._counts[name] = count
         self._streams.clear()
-        self._views.clear()
+        self._created.clear()
 
     def add_results(self, operator: str, read: ReadResults) -> None:
         """Add the results of an operator as a stream, for operators of the next level and for sinks.
@@ -101,30 +132,50 @@ class EpochStreams:
             if path:
                 self._streams[name] = path[-1].function(self.stream(path[-1].upstream))
             elif isinstance(node, Source):
-                self._streams[name] = self._source(node)
+                rows = self._source(node)
+                self._streams[name] = self._counts[name](rows) if name in self._counts else rows
             else:
                 self._streams[name] = self._results[name](self.spark)
         return self._streams[name]
 
     def view(self, name: str) -> str:
-        """The name of a temporary view with the rows of a stream, for SQL in this epoch."""
-        if name not in self._views:
-            self._views[name] = f"rheostat_stream_{len(self._views)}"
-            self.stream(name).createOrReplaceTempView(self._views[name])
-        return self._views[name]
+        """The name of a temporary view with the rows of a stream, for SQL in this epoch: see ``create_views``."""
+        return self._views.setdefault(name, f"rheostat_stream_{len(self._views)}")
+
+    def create_views(self) -> None:
+        """Create the views that ``view`` and ``sql`` have named."""
+        for name, view in self._views.items():
+            if name not in self._created:
+                self.stream(name).createOrReplaceTempView(view)
+                self._created.add(name)
 
     def sql(self, name: str) -> StreamSql | None:
         """The view and arrival time of a stream; None if it begins with an operator without results in this epoch."""
         origin = self._graph.origin_of(name)
         if not isinstance(origin, Source):
             return StreamSql(self.view(name)) if origin.name in self._results else None
-        has_arrival = origin.arrival_time is not None and origin.arrival_time in self.stream(name).columns
-        return StreamSql(self.view(name), origin.arrival_sql if has_arrival else self._arrivals.get(name))
+        return StreamSql(self.view(name), self._arrivals.get(name))
 
     def _source(self, source: Source) -> DataFrame:
-        if source.name in self._replaced:
-            return self._replaced[source.name]
         if len(self._sources) == 1:
             return self._batch
         i = self._sources.index(source)
         return self._batch.where(F.col(_TAG) == i).select(f"s{i}.*")
+
+
+def with_few_partitions(spark: SparkSession, rows: Any, slots: int) -> tuple[Any, int]:
+    """The same rows in at most as many partitions as there are slots or cores, and the number of partitions.
+
+    Partitions are joined without a shuffle. A task in Python costs more than reading a small partition.
+
+    Args:
+        spark: the session.
+        rows: a Spark RDD.
+        slots: number of slots.
+    """
+    partitions = int(rows.getNumPartitions())
+    if partitions > slots:
+        most = max(slots, int(spark.sparkContext.defaultParallelism))
+        if partitions > most:
+            return rows.toJavaRDD().coalesce(most).rdd(), most
+    return rows, partitions

@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 _PROJECTIONS = frozenset({"Project", "SubqueryAlias", "View"})
+_ROW_BY_ROW = _PROJECTIONS | {"Filter", "MapInArrow", "PythonMapInArrow"}
 _STATEFUL = frozenset(
     {
         "Aggregate",
@@ -38,6 +39,19 @@ def keeps_rows(source: DataFrame, mapped: DataFrame, event_time: str) -> bool:
     if any(node.nodeName() not in _PROJECTIONS for node in _steps(source, mapped)):
         return False
     return bool(_identity(source, event_time) == _identity(mapped, event_time))
+
+
+def is_fixed(source: DataFrame, mapped: DataFrame) -> bool:
+    """True if a plan for ``mapped`` can be used for the rows of any epoch: rows alone decide what it gives.
+
+    A plan that reads other tables, the clock or random numbers is made anew in every epoch.
+    """
+    if any(node.nodeName() not in _ROW_BY_ROW for node in _steps(source, mapped)):
+        return False
+    jvm, plan = mapped.sparkSession.sparkContext._jvm, _plan(mapped)
+    assert jvm is not None
+    current = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+    return bool(plan.deterministic()) and not plan.containsPattern(current)
 
 
 def stateful_step(original: DataFrame, mapped: DataFrame) -> str | None:

@@ -72,6 +72,7 @@ def _count(
     columns = f"{'*, ' if wanted else ''}{shard_sql(hashed, shards)} AS {_SHARD}"
     counts = ", ".join([_SHARD, f"count(*) AS {_ROWS}", *wanted])
     views = [streams.view(stream) for stream in upstreams]
+    streams.create_views()
     if streams.read_by_one_task and len(views) == 1:
         rows = f"SELECT /*+ COALESCE(1) */ {columns} FROM {views[0]}"  # tells Spark to use no exchange
         return streams.spark.sql(f"SELECT {counts} FROM ({rows}) GROUP BY {_SHARD}").toArrow()

@@ -3,8 +3,11 @@
 In reading order:
 
 ``specs``         the instructions that the driver sends to the tasks
+``spec_wire``     how they travel: as a property of the Spark job
 ``head_starts``   how long shorter tasks wait where tasks share processors
-``stage``         runs the stage on Spark, one task per slot
+``stage``         the stages as DataFrames
+``planned_stages``  runs stages; Spark's plans are kept from epoch to epoch
 ``task_reports``  the reports that the tasks send back
+``report_wire``   how they travel: as short lines of text
 ``shard_tally``   the part of a report that was measured by shard
 """

@@ -1,17 +1,18 @@
-"""Runs a stage of an epoch on Spark: one task per slot, which receives Arrow batches and returns one report."""
+"""The stages of an epoch as Spark DataFrames: tasks receive Arrow batches and return one report each."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from rheostat.errors import CheckpointError, OperatorError, RheostatError
 from rheostat.planning.feeds import PART
-from rheostat.spark.stage.specs import StageSpec
-from rheostat.spark.stage.task_reports import PartReport
-from rheostat.spark.tasks.task import REPORT_SCHEMA, close_task, ingest_task
+from rheostat.spark.stage.spec_wire import Tables
+from rheostat.spark.tasks.task import REPORT_SCHEMA, close_task, ingest_task, reading_task
 
 EPOCH_CONF = {
     # Adaptive execution would cost one more job per exchange, and the plan of an epoch gains nothing from it.
@@ -24,32 +25,54 @@ EPOCH_CONF = {
 _CHECKPOINT_FAILED = re.compile(r"CheckpointError: ([^\n]*)")
 
 
-def ingest_stage(rows: DataFrame, spec: StageSpec) -> DataFrame:
-    """The stage that sends feeds to their slots and ingests them there; ``collect_reports`` runs it."""
-    routed = rows.repartitionById(len(spec.parts), PART).drop(PART)
-    return routed.mapInArrow(ingest_task(spec), REPORT_SCHEMA)
+def ingest_stage(rows: DataFrame, slots: int, tables: Tables) -> DataFrame:
+    """The stage that sends feeds to their slots and ingests them there.
+
+    Args:
+        rows: the rows of all feeds, with their partition.
+        slots: number of slots of all components, which is the number of tasks.
+        tables: the tables of the level.
+    """
+    routed = rows.repartitionById(slots, PART).drop(PART)
+    return routed.mapInArrow(ingest_task(tables), REPORT_SCHEMA)
 
 
-def close_stage(spark: SparkSession, spec: StageSpec) -> DataFrame:
-    """The stage that closes windows and calls timers in every slot; ``collect_reports`` runs it."""
-    tasks = len(spec.parts)
-    return spark.range(0, tasks, 1, tasks).mapInArrow(close_task(spec), REPORT_SCHEMA)
+def reading_stage(partials: DataFrame, tables: Tables) -> DataFrame:
+    """The stage that ingests partials in the tasks that read the rows, without an exchange.
+
+    Args:
+        partials: the partials of one table, aggregated in every partition on its own.
+        tables: the tables of the level.
+    """
+    return partials.mapInArrow(reading_task(tables), REPORT_SCHEMA)
 
 
-def collect_reports(stage: DataFrame) -> list[PartReport]:
-    """Run a stage and return the reports of its tasks.
+def close_stage(spark: SparkSession, slots: int, tables: Tables) -> DataFrame:
+    """The stage that closes windows and calls timers in every slot.
+
+    Args:
+        spark: the session of the epoch.
+        slots: number of slots of the components that take part, which is the number of tasks.
+        tables: the tables of the level.
+    """
+    return spark.range(0, slots, 1, slots).mapInArrow(close_task(tables), REPORT_SCHEMA)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Run a stage inside the ``with`` block; its errors are raised as ``explain_error`` explains them.
 
     Raises:
         OperatorError: a function of the user failed in a task.
         CheckpointError: a task could not read the state.
     """
     try:
-        return [PartReport.from_wire(row.report, bytes(row.shards)) for row in stage.collect()]
+        yield
     except Exception as error:
-        explained = explain_error(error)
-        if explained is error:
+        shown = explain_error(error)
+        if shown is error:
             raise
-        raise explained from error
+        raise shown from error
 
 
 def explain_error(error: BaseException) -> BaseException:

@@ -8,6 +8,7 @@ In reading order:
 ``task``            the two kinds of tasks: one ingests rows, the other closes windows and calls timers
 ``feed_rows``       the rows of one feed among all rows that the task received
 ``window_ingest``   window tables: write new partials as a segment, refresh open windows
+``reading_ingest``  window tables: the same without an exchange, in the tasks that read rows
 ``pane_placement``  the granules that new partials belong to, and which of them are late
 ``window_close``    window tables: close windows that have ended
 ``keyed_rows``      keyed tables: the rows for a processor, sorted and with the types of the topology

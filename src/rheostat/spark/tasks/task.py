@@ -1,4 +1,8 @@
-"""The two kinds of tasks: one ingests partials and rows, the other closes windows and calls timers."""
+"""The kinds of tasks: one ingests the partials and rows of a slot, one the partials of the rows that it reads, and one
+closes windows and calls timers.
+
+Their functions contain only the tables; the instructions of an epoch come as a property of the Spark job.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +14,44 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from rheostat.errors import OperatorError
+from rheostat.spark.stage.spec_wire import PROPERTY, Tables, decode
 from rheostat.spark.stage.specs import KeyedTableSpec, StageSpec, WindowTableSpec
 from rheostat.spark.stage.task_reports import PartReport
 from rheostat.spark.tasks.keyed_task import call_timers, ingest_rows
+from rheostat.spark.tasks.reading_ingest import ingest_anywhere
 from rheostat.spark.tasks.window_close import close_windows
 from rheostat.spark.tasks.window_ingest import ingest_partials
 from rheostat.spark.tasks.worker import TaskClock
 from rheostat.state.cache import drain_fetches
 
-REPORT_SCHEMA = "report string, shards binary"
-"""What a task returns to Spark: the two values of ``PartReport.to_wire``."""
+REPORT_SCHEMA = "report string"
+"""What a task returns to Spark: the lines of its report."""
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """A function for ``mapInArrow``."""
 
 
-def ingest_task(spec: StageSpec) -> Task:
-    """The task that ingests partials and rows."""
-    return _task(spec, _ingest_part)
+def ingest_task(tables: Tables) -> Task:
+    """The task that ingests partials and rows of one slot."""
+    return _task(tables, _ingest_part)
 
 
-def close_task(spec: StageSpec) -> Task:
+def reading_task(tables: Tables) -> Task:
+    """The task that ingests the partials of the rows that it reads, of all shards."""
+    return _task(tables, _read_part)
+
+
+def close_task(tables: Tables) -> Task:
     """The task that closes windows and calls timers."""
-    return _task(spec, _close_part)
+    return _task(tables, _close_part)
 
 
-def _task(spec: StageSpec, work: Callable[[StageSpec, PartReport, Iterable[pa.RecordBatch]], None]) -> Task:
+def _task(tables: Tables, work: Callable[[StageSpec, PartReport, Iterable[pa.RecordBatch]], None]) -> Task:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         _freeze_modules()
         context = TaskContext.get()
         assert context is not None
+        spec = decode(context.getLocalProperty(PROPERTY) or "", tables)
         part = context.partitionId()
         report = PartReport(*spec.parts[part])
         if spec.head_starts:
@@ -66,6 +78,18 @@ def _ingest_part(spec: StageSpec, report: PartReport, batches: Iterable[pa.Recor
         ingest_partials(spec, table_spec, table, report)
     for keyed in spec.keyed[report.component]:
         ingest_rows(spec, keyed, table, report)
+    report.tally.spread(seconds=report.reading)
+
+
+def _read_part(spec: StageSpec, report: PartReport, batches: Iterable[pa.RecordBatch]) -> None:
+    context = TaskContext.get()
+    assert context is not None
+    began = time.perf_counter()
+    arrived = list(batches)
+    report.reading = time.perf_counter() - began
+    table = pa.Table.from_batches(arrived) if arrived else None
+    for table_spec in spec.tables[report.component]:
+        ingest_anywhere(spec, table_spec, table, report, context.partitionId())
     report.tally.spread(seconds=report.reading)
 
 

@@ -7,6 +7,7 @@ import time
 import polars as pl
 import pyarrow as pa
 
+from rheostat.arrays import Flags
 from rheostat.elastic.routing.table import owned, shards_of
 from rheostat.planning.feeds import MAX_TIME, Feed
 from rheostat.planning.results import finish
@@ -40,9 +41,9 @@ def ingest_partials(spec: StageSpec, table_spec: WindowTableSpec, arrived: pa.Ta
     began = time.perf_counter()
     routing = spec.routing[report.component]
     table_report = report.tables[table_spec.table.name] = TableReport()
-    new = _new_partials(spec, table_spec, arrived, report)
+    new = new_partials(spec, table_spec, arrived, report)
     placed = [] if new is None or new.is_empty() else [place_partials(table_spec, new, table_report)]
-    rows = _with_folded(table_spec, placed, routing, report.slot)
+    rows = with_folded(table_spec, placed, owned(routing, report.slot))
     if rows is not None:
         table_report.segment = write_rows(
             table_spec.folder, table_spec.table.layout, rows, epoch=spec.epoch, slot=report.slot, shards=len(routing)
@@ -52,7 +53,7 @@ def ingest_partials(spec: StageSpec, table_spec: WindowTableSpec, arrived: pa.Ta
         report.tally.spend(shards_of(new[HASH].to_numpy(), len(routing)), time.perf_counter() - began)
 
 
-def _new_partials(
+def new_partials(
     spec: StageSpec, table_spec: WindowTableSpec, arrived: pa.Table | None, report: PartReport
 ) -> pl.DataFrame | None:
     """The new partials, one row per pane and key; None if nothing arrived for the table."""
@@ -69,14 +70,18 @@ def _new_partials(
     return layout.merge(new, within=[START]) if len(fresh) > 1 else new
 
 
-def _with_folded(
-    table_spec: WindowTableSpec, placed: list[pl.DataFrame], routing: tuple[int, ...], slot: int
-) -> pl.DataFrame | None:
-    """The rows of the segment to write: the new ones and those of the segments to fold; None if there are none."""
+def with_folded(table_spec: WindowTableSpec, placed: list[pl.DataFrame], mine: Flags) -> pl.DataFrame | None:
+    """The rows of the segment to write: the new ones and those of the segments to fold; None if there are none.
+
+    Args:
+        table_spec: the table.
+        placed: the new rows, with granule and start.
+        mine: for every shard, True if this task folds its rows.
+    """
     layout, plan, watermark = table_spec.table.layout, table_spec.table.plan, table_spec.before
     parts = list(placed)
     if table_spec.fold:
-        reader = TableReader(table_spec.folder, layout, table_spec.fold, owned(routing, slot))
+        reader = TableReader(table_spec.folder, layout, table_spec.fold, mine)
         names = [GRANULE, START, *(c.name for c in layout.columns)]
         alive = reader.live(lambda g, s: watermark is None or plan.expiry(g, s) > watermark)
         parts += [f.select(names) for f in alive]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from rheostat.spark.stage.report_wire import to_lines
 from rheostat.spark.stage.task_reports import PartReport, TaskUsage
 
 
@@ -35,8 +36,7 @@ class TaskClock:
     def wire(self, report: PartReport) -> pa.RecordBatch:
         """End the task: note in its report how long it took and what it used, and return what travels to the driver."""
         report.seconds, report.usage = self.seconds, self.usage()
-        line, shards = report.to_wire()
-        return pa.RecordBatch.from_pydict({"report": [line], "shards": [shards]})
+        return pa.RecordBatch.from_pydict({"report": to_lines(report)})
 
     def usage(self) -> TaskUsage:
         """What the task used so far, and where it ran."""

@@ -1,0 +1,148 @@
+"""The Spark plans of a query's stages, made once and used in every epoch.
+
+Analysing, optimising and planning the same query text takes longer than running a tiny epoch. What differs between two
+epochs is the input and the instructions to the tasks: the input is the RDD at the one leaf of the plan, and the
+instructions travel as a property of the job. So a plan is kept as long as its text stays the same, and every epoch runs
+a copy of it with its own RDD at the leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+
+from rheostat.errors import RheostatError
+from rheostat.spark.stage.report_wire import from_lines
+from rheostat.spark.stage.spec_wire import PROPERTY, encode
+from rheostat.spark.stage.specs import StageSpec
+from rheostat.spark.stage.stage import explained
+from rheostat.spark.stage.task_reports import PartReport
+
+_LEAF = "RDDScanExec"
+"""The node of a Spark plan that reads the rows of a micro-batch."""
+
+
+@dataclass(frozen=True)
+class StageRun:
+    """What came of a stage.
+
+    Attributes:
+        reports: the reports of its tasks.
+        metrics: Spark's observed metrics of the run, a Scala map; None if nobody asked for them.
+    """
+
+    reports: list[PartReport]
+    metrics: Any = None
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A plan that is kept.
+
+    Attributes:
+        key: all that it depends on.
+        plan: Spark's physical plan; None if it cannot be used again.
+        field: the field of its leaf with the RDD; None if the stage has no input.
+    """
+
+    key: Hashable
+    plan: Any = None
+    field: Any = None
+
+
+class PlannedStages:
+    """The plans of a query's stages, by the name of the stage: one plan each, the newest."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Kept] = {}
+
+    def run(
+        self,
+        name: str,
+        key: Hashable,
+        build: Callable[[], DataFrame],
+        spec: StageSpec,
+        *,
+        spark: SparkSession,
+        rows: Any = None,
+        observing: bool = False,
+    ) -> StageRun:
+        """Run a stage with its kept plan, or make the plan first.
+
+        Args:
+            name: name of the stage.
+            key: all that the plan depends on; another key means another plan.
+            build: makes the stage as a DataFrame, which must be the same function of its rows in every epoch. If its
+                plan has more than one leaf, it is not kept.
+            spec: the instructions to the tasks.
+            spark: the session of the epoch.
+            rows: the RDD with the epoch's input; None for a stage without input.
+            observing: True to return the observed metrics.
+        """
+        kept = self._kept.get(name)
+        if kept is None or kept.key != key:
+            kept = self._kept[name] = _keep(key, build(), with_input=rows is not None)
+        if kept.plan is None:
+            return run_once(build(), spec, observing=observing)
+        plan = kept.plan.clone()
+        if kept.field is not None:
+            kept.field.set(plan.collectLeaves().apply(0), rows)
+        with instructed(spark.sparkContext, spec), explained():
+            collected = plan.executeCollect()
+        reports = list(from_lines(collected[i].getString(0) for i in range(len(collected))))
+        return StageRun(_complete(reports, spec), _observed_metrics(spark, plan) if observing else None)
+
+
+def run_once(stage: DataFrame, spec: StageSpec, *, observing: bool = False) -> StageRun:
+    """Run a stage that is made anew in every epoch.
+
+    Args:
+        stage: the stage.
+        spec: the instructions to its tasks.
+        observing: True to return the observed metrics.
+    """
+    with instructed(stage.sparkSession.sparkContext, spec), explained():
+        reports = list(from_lines(row.report for row in stage.collect()))
+    return StageRun(_complete(reports, spec), stage._jdf.queryExecution().observedMetrics() if observing else None)
+
+
+@contextmanager
+def instructed(context: SparkContext, spec: StageSpec) -> Iterator[None]:
+    """Give instructions to the tasks of the jobs that this thread runs inside the ``with`` block."""
+    context.setLocalProperty(PROPERTY, encode(spec))
+    try:
+        yield
+    finally:
+        context.setLocalProperty(PROPERTY, None)  # type: ignore[arg-type]
+
+
+def _keep(key: Hashable, stage: DataFrame, *, with_input: bool) -> _Kept:
+    plan = stage._jdf.queryExecution().executedPlan()
+    if not with_input:
+        return _Kept(key, plan)
+    leaves = plan.collectLeaves()
+    leaf = leaves.apply(0).getClass()
+    if leaves.size() > 1 or leaf.getSimpleName() != _LEAF:
+        return _Kept(key)  # an exchange that is used twice would keep its rows
+    field = leaf.getDeclaredField("rdd")
+    field.setAccessible(True)
+    return _Kept(key, plan, field)
+
+
+def _complete(reports: list[PartReport], spec: StageSpec) -> list[PartReport]:
+    """The reports, if every task sent one. A task that did not run has not folded its share of older segments."""
+    if len(reports) != len(spec.parts):
+        raise RheostatError(f"{len(reports)} of {len(spec.parts)} tasks of epoch {spec.epoch} sent a report")
+    return reports
+
+
+def _observed_metrics(spark: SparkSession, plan: Any) -> Any:
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    collector = getattr(jvm.org.apache.spark.sql.execution, "CollectMetricsExec$")
+    return getattr(collector, "MODULE$").collect(plan)

@@ -1,0 +1,48 @@
+"""Reports on their way to the driver: lines of text, each short enough for one message.
+
+The driver reads them through Py4J, which sends a longer text in two writes. The second waits until the first has been
+acknowledged, which the operating system delays by 40 ms; and Py4J decodes bytes one by one. So a report is compressed,
+written as text and cut into lines.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+
+from rheostat.spark.stage.task_reports import PartReport
+
+LENGTH = 8_000
+"""Characters of a line at most; Py4J sends up to 8,192 in one write."""
+
+_MORE, _LAST = "+", "."
+_HEAD = struct.Struct("<I")
+
+
+def to_lines(report: PartReport) -> list[str]:
+    """The lines of a report; the first character of each says whether more follow."""
+    text, shards = report.to_wire()
+    encoded = text.encode()
+    body = base64.b64encode(zlib.compress(_HEAD.pack(len(encoded)) + encoded + shards, 1)).decode()
+    step = LENGTH - 1
+    parts = [body[i : i + step] for i in range(0, len(body), step)]
+    return [(_MORE if i + 1 < len(parts) else _LAST) + part for i, part in enumerate(parts)]
+
+
+def from_lines(lines: Iterable[str]) -> Iterator[PartReport]:
+    """The reports in the lines of all tasks, in order.
+
+    >>> lines = [*to_lines(PartReport("by key", 0)), *to_lines(PartReport("by key", 1))]
+    >>> [(report.component, report.slot) for report in from_lines(lines)]
+    [('by key', 0), ('by key', 1)]
+    """
+    parts: list[str] = []
+    for line in lines:
+        parts.append(line[1:])
+        if line[0] == _LAST:
+            data = zlib.decompress(base64.b64decode("".join(parts)))
+            end = _HEAD.size + _HEAD.unpack_from(data)[0]
+            yield PartReport.from_wire(data[_HEAD.size : end].decode(), data[end:])
+            parts = []
