@@ -151,7 +151,7 @@ def slo(
     policies: Annotated[
         str,
         typer.Option(
-            help="Sides to run, separated by commas: static_large, static_small, hindsight, drs_lb, streamswitch."
+            help="Sides to run, separated by commas: static_large, static_small, drs_lb, streamswitch, hindsight."
         ),
     ] = "",
     seconds: Annotated[int, typer.Option(help="Seconds of a workload, after the warm-up.", min=5)] = 180,
