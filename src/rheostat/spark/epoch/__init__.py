@@ -7,6 +7,7 @@ In reading order:
 ``query_context``  the parts of a query that its epochs use
 ``epoch_state``    the setting and the growing state that the stages of an epoch share
 ``level``          one level of the dataflow: ingest rows, then close windows and call timers
+``ahead_counts``   rows of every shard, counted before routing, for policies that look ahead
 ``source_counts``  rows, late rows and newest event time of every source
 ``clocks``         watermarks of merged streams, and the time at which Spark began an epoch
 """

@@ -16,13 +16,13 @@ from rheostat.elastic.routing.balance import imbalance
 from rheostat.errors import CheckpointError
 from rheostat.planning.feeds import StreamSql, passes
 from rheostat.spark.actuator import EpochRouting
+from rheostat.spark.epoch.ahead_counts import AheadCounter
 from rheostat.spark.epoch.clocks import BatchStart, batch_start, batch_time, with_clocks
 from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
 from rheostat.spark.epoch.level import Level
 from rheostat.spark.epoch.query_context import QueryContext
 from rheostat.spark.epoch.source_counts import Observed, SourceCounts
 from rheostat.spark.input.epoch_streams import EpochStreams
-from rheostat.spark.input.shard_counts import count_ahead
 from rheostat.spark.output.epoch_outputs import EpochOutputs
 from rheostat.spark.progress import Progress, latency_of
 from rheostat.spark.stage.task_reports import NO_SLOT, PartReport
@@ -100,25 +100,27 @@ class Epoch:
         Rows that are counted by shard before the epoch are counted then. Others are counted on the way if they feed
         tables once, and else by a Spark job of their own.
         """
-        graph, reads = self._query.graph, passes(self._query.plan, 0)
+        query, graph = self._query, self._query.graph
+        reads = passes(query.plan, 0)
         source_sinks = [s for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)]
-        counters = {n: c for n, c in self._query.counters.items() if c.must_observe}
-        ahead = self._query.loop.control.policy.ahead and reads > 0
-        once = reads == 1 and not source_sinks and len(self._query.sources) == 1
-        if ahead or not once:
+        counters = {n: c for n, c in query.counters.items() if c.must_observe}
+        ahead = query.loop.control.policy.ahead and reads > 0
+        once = reads == 1 and not source_sinks and len(query.sources) == 1
+        if not once or (ahead and not query.fixed):
             self._streams.cache()
         if ahead:
-            wanted = {name: counter.selected for name, counter in counters.items()}
-            counted = count_ahead(self._query.plan, self._query.checkpoint.shards, self._streams, wanted)
+            wanted = {name: counter.wanted for name, counter in counters.items()}
+            counter = AheadCounter(query.plan, query.checkpoint.shards, wanted)
+            counted = counter.count(self._streams, query.stages if query.fixed else None)
             self._counted = counted.shards
-            self._observed = {name: counters[name].total(rows) for name, rows in counted.sources.items()}
-        for name, counter in counters.items():
+            self._observed = {name: counters[name].total(groups) for name, groups in counted.sources.items()}
+        for name, source_counter in counters.items():
             if name in self._observed:
                 continue
             if once:
-                self._streams.count_with(name, counter.observe)
+                self._streams.count_with(name, source_counter.observe)
             else:
-                self._observed[name] = counter.count(self._streams.stream(name))
+                self._observed[name] = source_counter.count(self._streams.stream(name))
 
     def _fix_routing(self) -> EpochRouting:
         """Begin the epoch with a routing that may differ from that of the last one, in this order:

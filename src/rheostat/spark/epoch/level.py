@@ -145,8 +145,7 @@ class Level:
         sql = feeds_sql(feeds, self.plan, streams, None)
 
         def build() -> DataFrame:
-            rows.group_within_partitions()
-            rows.create_views()
+            rows.within_partitions().create_views()
             return reading_stage(setting.spark.sql(sql), self._by_name)
 
         run = self.stages.run("ingest", sql, build, spec, spark=setting.spark, rows=leaf, observing=observing)

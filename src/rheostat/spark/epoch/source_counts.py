@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rheostat.planning.tables import PhysicalPlan
+from rheostat.spark.epoch.ahead_counts import Totals, Wanted
 from rheostat.spark.input.lineage import keeps_rows
 from rheostat.spark.stage.task_reports import PartReport
 from rheostat.state.manifest import SourceState
@@ -124,18 +123,26 @@ class SourceCounter:
         )
 
     @property
-    def selected(self) -> list[str]:
-        """The counts as Spark SQL over the rows of the source, with their names."""
+    def wanted(self) -> list[Wanted]:
+        """The counts as aggregates over the rows of the source."""
         time = self._source.time_sql
-        return ["count(*) AS rows", f"count_if({time} IS NULL) AS nulls", f"max({time}) AS max_time"]
+        return [
+            Wanted("rows", "count(*)", "sum"),
+            Wanted("nulls", f"count_if({time} IS NULL)", "sum"),
+            Wanted("max_time", f"max({time})", "max"),
+        ]
 
-    def total(self, groups: pa.Table) -> Observed:
-        """The counts of all rows, given ``selected`` for every group of them."""
-        rows, nulls, newest = pc.sum(groups["rows"]), pc.sum(groups["nulls"]), pc.max(groups["max_time"])
-        return {"rows": rows.as_py() or 0, "nulls": nulls.as_py() or 0, "max_time": newest.as_py()}
+    def total(self, groups: Iterable[Totals]) -> Observed:
+        """The counts of all rows, given ``wanted`` for every group of them."""
+        every = list(groups)
+        return {
+            "rows": sum(group["rows"] or 0 for group in every),
+            "nulls": sum(group["nulls"] or 0 for group in every),
+            "max_time": max((t for group in every if (t := group["max_time"]) is not None), default=None),
+        }
 
     def _expressions(self) -> list[Column]:
-        return [F.expr(sql) for sql in self.selected]
+        return [F.expr(wanted.sql).alias(wanted.name) for wanted in self.wanted]
 
 
 def read_observed(metrics: Any) -> dict[str, Observed]:

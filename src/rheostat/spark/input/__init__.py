@@ -6,5 +6,4 @@ In reading order:
 ``lineage``        what a map does to rows, read from Spark's own plan
 ``natural_arrival``  the column with the arrival time that a source has of itself, if it has one
 ``source_limits``  how many rows the sources of a running query may hand over per epoch
-``shard_counts``   the number of rows of each shard in the epoch, for policies that look ahead
 """

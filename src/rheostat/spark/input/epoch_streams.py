@@ -62,12 +62,6 @@ class EpochStreams:
         """The session of the micro-batch."""
         return self._batch.sparkSession
 
-    @property
-    def read_by_one_task(self) -> bool:
-        """True if one task reads the whole micro-batch; False if that is not known."""
-        plan = self._batch._jdf.queryExecution().analyzed()
-        return bool(plan.getClass().getSimpleName() == _LEAF and plan.rdd().getNumPartitions() == 1)
-
     def cache(self) -> None:
         """Cache the micro-batch, so that sources are read only once."""
         self._batch = self._batch.persist(StorageLevel.MEMORY_AND_DISK)
@@ -86,11 +80,11 @@ class EpochStreams:
         leaf = self._batch._jdf.queryExecution().logical()
         return leaf.rdd() if leaf.getClass().getSimpleName() == _LEAF else None
 
-    def group_within_partitions(self) -> None:
-        """Let Spark aggregate every partition of the micro-batch on its own, so that no exchange is needed.
+    def within_partitions(self) -> EpochStreams:
+        """The same streams, for plans in which every partition of the micro-batch is aggregated on its own.
 
-        Spark is told that all rows are in one partition, where each partition is right by itself. Only plans that work
-        row by row and then aggregate may be made of such rows.
+        Spark is told that all rows are in one partition, so that it needs no exchange, where each partition is right by
+        itself. Only plans that work row by row and then aggregate may be made of such rows. Names of views are shared.
         """
         jvm, leaf = self.spark.sparkContext._jvm, self._batch._jdf.queryExecution().logical()
         assert jvm is not None
@@ -100,9 +94,10 @@ class EpochStreams:
             leaf.output(), leaf.rdd(), single, leaf.outputOrdering(), False, none, session, none, none, False
         )
         frames = getattr(getattr(jvm.org.apache.spark.sql.classic, "Dataset$"), "MODULE$")
-        self._batch = DataFrame(frames.ofRows(session, rows), self.spark)
-        self._streams.clear()
-        self._created.clear()
+        batch = DataFrame(frames.ofRows(session, rows), self.spark)
+        streams = EpochStreams(self._graph, batch, self._arrivals)
+        streams._counts, streams._views = self._counts, self._views
+        return streams
 
     def count_with(self, name: str, count: Callable[[DataFrame], DataFrame]) -> None:
         """Pass the rows of a source through a function that counts them, once they are used.

@@ -55,6 +55,19 @@ class _Kept:
     field: Any = None
 
 
+@dataclass(frozen=True)
+class Collected:
+    """What a plan gave.
+
+    Attributes:
+        lines: its rows, one text each.
+        metrics: returns Spark's observed metrics, a Scala map.
+    """
+
+    lines: list[str]
+    metrics: Callable[[], Any]
+
+
 class PlannedStages:
     """The plans of a query's stages, by the name of the stage: one plan each, the newest."""
 
@@ -72,30 +85,44 @@ class PlannedStages:
         rows: Any = None,
         observing: bool = False,
     ) -> StageRun:
-        """Run a stage with its kept plan, or make the plan first.
+        """Run a stage of tasks with its kept plan, or make the plan first.
 
         Args:
             name: name of the stage.
             key: all that the plan depends on; another key means another plan.
-            build: makes the stage as a DataFrame, which must be the same function of its rows in every epoch. If its
-                plan has more than one leaf, it is not kept.
+            build: makes the stage as a DataFrame, as in ``collect``.
             spec: the instructions to the tasks.
             spark: the session of the epoch.
             rows: the RDD with the epoch's input; None for a stage without input.
             observing: True to return the observed metrics.
         """
+        with instructed(spark.sparkContext, spec), explained():
+            collected = self.collect(name, key, build, spark=spark, rows=rows)
+        return _stage_run(collected, spec, observing=observing)
+
+    def collect(
+        self, name: str, key: Hashable, build: Callable[[], DataFrame], *, spark: SparkSession, rows: Any = None
+    ) -> Collected:
+        """Collect a column of texts with a kept plan, or make the plan first.
+
+        Args:
+            name: name of the stage.
+            key: all that the plan depends on; another key means another plan.
+            build: makes the DataFrame, which must be the same function of its rows in every epoch. If its plan has more
+                than one leaf, it is not kept.
+            spark: the session of the epoch.
+            rows: the RDD with the epoch's input; None for a stage without input.
+        """
         kept = self._kept.get(name)
         if kept is None or kept.key != key:
             kept = self._kept[name] = _keep(key, build(), with_input=rows is not None)
         if kept.plan is None:
-            return run_once(build(), spec, observing=observing)
+            return _collected(build())
         plan = kept.plan.clone()
         if kept.field is not None:
             kept.field.set(plan.collectLeaves().apply(0), rows)
-        with instructed(spark.sparkContext, spec), explained():
-            collected = plan.executeCollect()
-        reports = list(from_lines(collected[i].getString(0) for i in range(len(collected))))
-        return StageRun(_complete(reports, spec), _observed_metrics(spark, plan) if observing else None)
+        found = plan.executeCollect()
+        return Collected([found[i].getString(0) for i in range(len(found))], lambda: _observed_metrics(spark, plan))
 
 
 def run_once(stage: DataFrame, spec: StageSpec, *, observing: bool = False) -> StageRun:
@@ -107,8 +134,19 @@ def run_once(stage: DataFrame, spec: StageSpec, *, observing: bool = False) -> S
         observing: True to return the observed metrics.
     """
     with instructed(stage.sparkSession.sparkContext, spec), explained():
-        reports = list(from_lines(row.report for row in stage.collect()))
-    return StageRun(_complete(reports, spec), stage._jdf.queryExecution().observedMetrics() if observing else None)
+        collected = _collected(stage)
+    return _stage_run(collected, spec, observing=observing)
+
+
+def _collected(stage: DataFrame) -> Collected:
+    return Collected([row[0] for row in stage.collect()], lambda: stage._jdf.queryExecution().observedMetrics())
+
+
+def _stage_run(collected: Collected, spec: StageSpec, *, observing: bool) -> StageRun:
+    reports = list(from_lines(collected.lines))
+    if len(reports) != len(spec.parts):  # a task that did not run has not folded its share of older segments
+        raise RheostatError(f"{len(reports)} of {len(spec.parts)} tasks of epoch {spec.epoch} sent a report")
+    return StageRun(reports, collected.metrics() if observing else None)
 
 
 @contextmanager
@@ -132,13 +170,6 @@ def _keep(key: Hashable, stage: DataFrame, *, with_input: bool) -> _Kept:
     field = leaf.getDeclaredField("rdd")
     field.setAccessible(True)
     return _Kept(key, plan, field)
-
-
-def _complete(reports: list[PartReport], spec: StageSpec) -> list[PartReport]:
-    """The reports, if every task sent one. A task that did not run has not folded its share of older segments."""
-    if len(reports) != len(spec.parts):
-        raise RheostatError(f"{len(reports)} of {len(spec.parts)} tasks of epoch {spec.epoch} sent a report")
-    return reports
 
 
 def _observed_metrics(spark: SparkSession, plan: Any) -> Any:
