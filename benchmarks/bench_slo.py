@@ -38,8 +38,8 @@ KEPT = 0.99
 """Success of the most slots from which on a workload says something about policies."""
 
 RECORDED = ("streamswitch", "static_large")
-"""The sides that are recorded, the best recording first: where the number of slots changes, what a task costs can be told
-from what an epoch costs."""
+"""The sides that are recorded, the best recording first: where the number of slots changes, what a task costs can be
+told from what an epoch costs."""
 
 SIDES = ("static_large", "static_small", "drs_lb", "streamswitch", "hindsight")
 """The sides in the order in which they run: hindsight needs a recording."""
