@@ -9,7 +9,8 @@ import numpy as np
 from papers.claims import Claim, addition
 from papers.paper_run import Run
 from rheostat.elastic.elasticutor.cores import Cores
-from rheostat.elastic.elasticutor.placement import Executors, schedule
+from rheostat.elastic.elasticutor.executor_rates import Executors
+from rheostat.elastic.elasticutor.placement import schedule
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Pause
 from rheostat.elastic.policies import StreamSwitch

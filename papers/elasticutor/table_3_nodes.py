@@ -10,7 +10,7 @@ import numpy as np
 from papers.claims import Claim, Judged, versions
 from papers.elasticutor.testbed.clusters import EXCHANGE, MARKET, OUR_THRESHOLD, ExchangeRun, orders
 from papers.side_by_side import Bench
-from rheostat.elastic.elasticutor.elasticutor import subspaces_of
+from rheostat.elastic.elasticutor.subspaces import subspaces_of
 from rheostat.elastic.loop.turn import Control
 from rheostat.elastic.policies import Elasticutor
 

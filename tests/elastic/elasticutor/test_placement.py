@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from rheostat.arrays import Ints
 from rheostat.elastic.elasticutor.cores import NOTHING, Cores, migration
+from rheostat.elastic.elasticutor.executor_rates import Executors
 from rheostat.elastic.elasticutor.placement import (
     HORIZON,
     LOCALITY,
     CorePlacement,
-    Executors,
     place,
     place_as_printed,
     place_naively,

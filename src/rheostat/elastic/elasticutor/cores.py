@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.arrays import Flags, Floats, Ints
+from rheostat.elastic.loop.hysteresis import idle
 from rheostat.jit import compiled
 
 _MOST_CORES = 1e6
@@ -58,6 +59,15 @@ class Cores:
         """Return the entries for which ``which`` is True."""
         return Cores(self.executor[which], self.node[which], self.cores[which])
 
+    def of_executors(self, first: int, count: int) -> Cores:
+        """Return the cores of ``count`` executors from ``first`` on, which are then numbered from 0.
+
+        >>> Cores.of([(0, 3, 2), (1, 3, 1), (2, 4, 1)]).of_executors(1, 2).entries()
+        [(0, 3, 1), (1, 4, 1)]
+        """
+        these = self.part((self.executor >= first) & (self.executor < first + count))
+        return Cores(these.executor - first, these.node, these.cores)
+
     def by_executor(self, executors: int) -> Ints:
         """Return the number of cores of each executor."""
         return sums(self.executor, self.cores, executors)
@@ -89,6 +99,32 @@ def migration(before: Cores, after: Cores, state: npt.ArrayLike) -> float:
     leaves = np.maximum(np.add.reduceat(np.r_[parts[0], -parts[1]][order], first), 0.0)
     # Rounding makes tiny differences between shares that are equal.
     return float(leaves[leaves > 1e-9 * sizes[executor[order[first]]]].sum())
+
+
+def release_idle_cores(current: Cores, wanted: Ints, homes: Ints, load: Floats) -> Cores:
+    """Return the current cores without those of executors that have far too many. Remote cores are dropped first.
+
+    Algorithm 1 takes spare cores from an executor only when another one needs them. Cores that nobody needs cost money,
+    so they are released as well.
+
+    Args:
+        current: the cores that executors have now.
+        wanted: the number of cores that each executor needs.
+        homes: the node of each executor's main process.
+        load: the number of cores that each executor keeps busy.
+
+    >>> remote = Cores.of([(0, 0, 2), (0, 1, 2)])
+    >>> release_idle_cores(remote, np.array([2]), np.array([1]), np.array([0.5])).entries()
+    [(0, 1, 2)]
+    """
+    have = current.by_executor(len(wanted))
+    has_idle = idle(have, wanted, load)
+    if not has_idle.any():
+        return current
+    order = np.lexsort((current.cores, current.node == homes[current.executor]))
+    executor, node, cores = current.executor[order], current.node[order], current.cores[order]
+    released = fill(executor, cores, np.where(has_idle, have - wanted, 0))
+    return Cores.summed(executor, node, cores - released)
 
 
 def give_prices(state: Floats, total: Ints, there: Ints) -> Floats:

@@ -8,7 +8,6 @@ are merged.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -18,22 +17,22 @@ import numpy as np
 from rheostat.arrays import Floats, Ints
 from rheostat.elastic.elasticutor.allocation import Allocation, allocate
 from rheostat.elastic.elasticutor.balance_executors import balance_executors
-from rheostat.elastic.elasticutor.cores import Cores, fill
+from rheostat.elastic.elasticutor.cores import Cores, release_idle_cores
 from rheostat.elastic.elasticutor.epoch_allocation import allocate_epochs, usual_wait
+from rheostat.elastic.elasticutor.executor_rates import Executors, executor_rates
+from rheostat.elastic.elasticutor.executor_slots import assign_slots, current_cores
 from rheostat.elastic.elasticutor.placement import (
     HORIZON,
     LOCALITY,
     CorePlacement,
-    Executors,
     place,
     place_as_printed,
     place_naively,
 )
 from rheostat.elastic.elasticutor.rates import Rates, fill_missing_rates
-from rheostat.elastic.elasticutor.shard_rates import ShardRates
-from rheostat.elastic.elasticutor.split_merge import EVERY, reshape
-from rheostat.elastic.elasticutor.subspaces import drop_empty_executors, merge_to_fit, one_executor, subspaces_of
-from rheostat.elastic.loop.hysteresis import BUSY, idle, stays
+from rheostat.elastic.elasticutor.split_merge import EVERY
+from rheostat.elastic.elasticutor.subspaces import next_subspaces
+from rheostat.elastic.loop.hysteresis import BUSY, stays
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import STAY, Action, OperatorPlan, Plan, Proposal, Revision, Subspaces
 from rheostat.elastic.model.policy import Pause, Waits
@@ -41,8 +40,6 @@ from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.model.queueing import largest_rho, offered_load
 from rheostat.elastic.routing.balance import EVEN, THRESHOLD
 from rheostat.elastic.routing.longest_first import spread_over
-
-__all__ = ["Elasticutor", "Rates", "subspaces_of"]
 
 
 @dataclass(frozen=True)
@@ -174,56 +171,33 @@ class Elasticutor:
             return Proposal(reasons=(problem,))
         if len(plan.operators) > total:
             return Proposal(reasons=(f"{len(plan.operators)} operators cannot share {total} cores",))
-        reasons: list[str] = []
-        subspaces = self._subspaces(history, plan, reasons)
+        wait = self._usual_wait(history, plan)
+        subspaces, changes = next_subspaces(history, plan, wait)
         allocation, placement = self.schedule(history, plan, subspaces)
-        reasons += [allocation.reason, placement.reason]
+        reasons = (*changes, allocation.reason, placement.reason)
         revisions = []
         first = 0
         for name, part in plan.operators.items():
-            count = len(subspaces[name].homes)
-            of_operator = (placement.cores.executor >= first) & (placement.cores.executor < first + count)
-            cores = placement.cores.part(of_operator)
-            cores = Cores(cores.executor - first, cores.node, cores.cores)
-            wanted = _assign_slots(part, subspaces[name], cores, placement.homes[first : first + count])
-            work = history.operators[name].work(self._usual_wait(history, plan))
-            if history.law is not None and count == 1 and len(np.unique(wanted.nodes[wanted.used])) == 1:
-                # Any number of shards moves at the boundary of an epoch, so they need not move one by one.
-                routing = spread_over(wanted.routing, work, wanted.used, self.threshold)
-                wanted = OperatorPlan(routing, wanted.nodes, wanted.subspaces)
-            else:
-                wanted = self._balance_slots(wanted, part, work)
+            owned, count = subspaces[name], len(subspaces[name].homes)
+            cores, homes = placement.cores.of_executors(first, count), placement.homes[first : first + count]
             first += count
+            wanted = assign_slots(part, owned, cores, homes)
+            wanted = self._balance_slots(wanted, part, history.operators[name].work(wait), history.law is not None)
             if not wanted.same(part):
                 action = Action.between(part.slots, wanted.slots)
                 moved = int((wanted.routing != part.routing).sum())
                 text = f"{name}: {part.slots} to {wanted.slots} cores, {moved} shards change their slot"
                 revisions.append(Revision(name, wanted, action, (text,), allocation.met))
         if not revisions:
-            return replace(STAY, reasons=tuple(reasons))
-        return Proposal(tuple(revisions), None, tuple(reasons), together=True)
-
-    def _subspaces(self, history: Rates, plan: Plan, reasons: list[str]) -> dict[str, Subspaces]:
-        """Return the executors of every operator after splits and merges. Adds why to ``reasons``."""
-        of = subspaces_of if history.law is None else one_executor
-        subspaces = {name: drop_empty_executors(of(part)) for name, part in plan.operators.items()}
-        if history.due:
-            wait = self._usual_wait(history, plan)
-            subspaces = {name: self._split_and_merge(name, s, history, reasons, wait) for name, s in subspaces.items()}
-        total = int(history.cores.sum())
-        if sum(len(owned.homes) for owned in subspaces.values()) > total:
-            wait = self._usual_wait(history, plan)
-            work = {name: history.operators[name].work(wait) for name in subspaces}
-            subspaces, merged = merge_to_fit(subspaces, work, total)
-            reasons += merged
-        return subspaces
+            return replace(STAY, reasons=reasons)
+        return Proposal(tuple(revisions), None, reasons, together=True)
 
     def schedule(
         self, history: Rates, plan: Plan, subspaces: Mapping[str, Subspaces]
     ) -> tuple[Allocation, CorePlacement]:
         """Return how many cores every executor gets, and on which nodes (section 4). The paper's table 3 times this."""
-        executors = _executor_rates(subspaces, history.operators, self._usual_wait(history, plan))
-        current = _current_cores(plan, subspaces)
+        executors = executor_rates(subspaces, history.operators, self._usual_wait(history, plan))
+        current = current_cores(plan, subspaces)
         allocation = self._allocate(executors, current, history, plan)
         return allocation, self._place(allocation.cores, executors, current, history.cores)
 
@@ -275,7 +249,7 @@ class Elasticutor:
     def _place(self, wanted: Ints, executors: Executors, current: Cores, cores: Ints) -> CorePlacement:
         """Return the nodes of the wanted cores, by the placement that this policy uses."""
         load = offered_load(executors.arrivals, self._services(executors))
-        kept = _release_idle_cores(current, wanted, executors.homes, load) if self.release else current
+        kept = release_idle_cores(current, wanted, executors.homes, load) if self.release else current
         inputs = cores, executors.homes, kept, executors.state, executors.traffic
         if not self.informed:
             return place_naively(wanted, *inputs)
@@ -283,10 +257,20 @@ class Elasticutor:
             return place_as_printed(wanted, *inputs, self.locality)
         return place(wanted, *inputs, self.locality, self.horizon)
 
-    def _balance_slots(self, plan: OperatorPlan, old: OperatorPlan, work: Floats) -> OperatorPlan:
-        """Return the plan with the shards of each executor balanced over its slots."""
+    def _balance_slots(self, plan: OperatorPlan, old: OperatorPlan, work: Floats, epochs: bool) -> OperatorPlan:
+        """Return the plan with the shards of each executor balanced over its slots.
+
+        Args:
+            plan: the slots that executors are to have.
+            old: the plan in force.
+            work: the number of cores that every shard keeps busy.
+            epochs: True in an engine with epochs.
+        """
         assert plan.subspaces is not None
         owned = plan.subspaces
+        if epochs and len(owned.homes) == 1 and len(np.unique(plan.nodes[plan.used])) == 1:
+            # Any number of shards moves at the boundary of an epoch, so they need not move one by one.
+            return OperatorPlan(spread_over(plan.routing, work, plan.used, self.threshold), plan.nodes, owned)
         # Shards of removed slots prefer the node they were on.
         nodes = plan.nodes.copy()
         removed = np.flatnonzero((nodes[: len(old.nodes)] < 0) & (old.nodes >= 0))
@@ -302,122 +286,3 @@ class Elasticutor:
             nearby=self.nearby if self.informed else 1.0,
         )
         return OperatorPlan(routing, plan.nodes, owned)
-
-    def _split_and_merge(
-        self, name: str, subspaces: Subspaces, history: Rates, reasons: list[str], wait: float
-    ) -> Subspaces:
-        """Return the executors of an operator after one round of splitting and merging. Adds why to ``reasons``.
-
-        New executors have no home (-1) yet: placement gives them the node with most room.
-        """
-        if not history.operators[name].service > 0:
-            return subspaces
-        node_cores = history.cores[np.clip(subspaces.homes, 0, len(history.cores) - 1)]
-        reshaping = reshape(subspaces.executors.tolist(), history.operators[name].work(wait), node_cores)
-        reasons += [f"{name}: {split.reason}" for split in reshaping.splits]
-        reasons += [f"{name}: {merge.reason}" for merge in reshaping.merges]
-        executors = np.array(reshaping.routing, dtype=np.int64)
-        size = max(int(executors.max()) + 1, len(subspaces.homes))
-        homes = np.r_[subspaces.homes, np.full(size - len(subspaces.homes), -1)]
-        return drop_empty_executors(Subspaces(executors, subspaces.owners, homes))
-
-
-def _release_idle_cores(current: Cores, wanted: Ints, homes: Ints, load: Floats) -> Cores:
-    """Return the current cores without those of executors that have far too many. Remote cores are dropped first.
-
-    Algorithm 1 takes spare cores from an executor only when another one needs them. Cores that nobody needs cost money,
-    so they are released as well.
-    """
-    have = current.by_executor(len(wanted))
-    has_idle = idle(have, wanted, load)
-    if not has_idle.any():
-        return current
-    order = np.lexsort((current.cores, current.node == homes[current.executor]))
-    executor, node, cores = current.executor[order], current.node[order], current.cores[order]
-    released = fill(executor, cores, np.where(has_idle, have - wanted, 0))
-    return Cores.summed(executor, node, cores - released)
-
-
-def _executor_rates(subspaces: Mapping[str, Subspaces], rates: Mapping[str, ShardRates], wait: float) -> Executors:
-    """Return the rates of the executors of all operators, operator by operator."""
-    parts: list[tuple[Floats, ...]] = []
-    for name, owned in subspaces.items():
-        shards, count = rates[name], len(owned.homes)
-        demand, state, traffic = (
-            np.bincount(owned.executors, weights=v, minlength=count).astype(np.float64)
-            for v in (shards.demand(wait), shards.state, shards.traffic)
-        )
-        parts.append((demand, np.full(count, shards.service), state, traffic, owned.homes.astype(np.float64)))
-    arrivals, services, state, traffic, homes = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Executors(arrivals, services, state, traffic, homes.astype(np.int64))
-
-
-def _current_cores(plan: Plan, subspaces: Mapping[str, Subspaces]) -> Cores:
-    """Return the number of cores of every executor on every node, with executors numbered operator by operator."""
-    executor, node, first = [], [], 0
-    for name, part in plan.operators.items():
-        owned = subspaces[name]
-        used = part.used[owned.owners[part.used] >= 0]
-        executor.append(owned.owners[used] + first)
-        node.append(part.nodes[used])
-        first += len(owned.homes)
-    executors = np.concatenate(executor)
-    return Cores.summed(executors, np.concatenate(node), np.ones(len(executors), dtype=np.int64))
-
-
-def _assign_slots(plan: OperatorPlan, owned: Subspaces, cores: Cores, homes: Ints) -> OperatorPlan:
-    """Return the plan with one slot for every core of every executor. Present slots stay where their core stays.
-
-    Args:
-        plan: where the operator runs now.
-        owned: the executors of the operator.
-        cores: the cores that each executor is to have.
-        homes: the new home of each executor.
-    """
-    nodes, owners = plan.nodes.copy(), np.where(plan.nodes >= 0, owned.owners, -1)
-    # An executor and a node as one number, so that slots and cores can be matched.
-    size = int(max(cores.node.max(initial=0), nodes.max(initial=0))) + 1
-    wanted = dict(zip((cores.executor * size + cores.node).tolist(), cores.cores.tolist(), strict=True))
-    used = np.flatnonzero(nodes >= 0)
-    places = owners[used] * size + nodes[used]
-    # Where an executor has more slots on a node than cores, the last ones are removed.
-    order = np.argsort(places, kind="stable")
-    rank = np.arange(len(used)) - np.searchsorted(places[order], places[order])
-    limit = np.array([wanted.get(place, 0) for place in places[order].tolist()], dtype=np.int64)
-    removed = used[order][rank >= limit]
-    nodes[removed], owners[removed] = -1, -1
-    # Where it has fewer, new ones are added.
-    counts = Counter(places.tolist())
-    missing = np.array([max(count - counts[place], 0) for place, count in wanted.items()], dtype=np.int64)
-    new = np.repeat(np.array(list(wanted), dtype=np.int64), missing)
-    slots = _slot_numbers(new % size, removed, plan.nodes)
-    extra = np.full(max(int(slots.max(initial=-1)) + 1 - len(nodes), 0), -1)
-    nodes, owners = np.r_[nodes, extra], np.r_[owners, extra]
-    nodes[slots], owners[slots] = new % size, new // size
-    return OperatorPlan(plan.routing, nodes, Subspaces(owned.executors, owners, homes))
-
-
-def _slot_numbers(where: Ints, removed: Ints, nodes: Ints) -> Ints:
-    """Return numbers for new slots: those of slots removed from the same node, or else unused ones.
-
-    A number must not change its node from one plan to the next, because its state is looked for on the old node.
-
-    Args:
-        where: the node of every new slot.
-        removed: the slots that are removed.
-        nodes: the node of every slot before; -1 for numbers that were not in use.
-
-    >>> _slot_numbers(np.array([0, 1, 1, 1]), np.array([2, 0]), np.array([1, 0, 1, -1])).tolist()
-    [3, 2, 0, 4]
-    """
-    order, reusable = np.argsort(where, kind="stable"), removed[np.argsort(nodes[removed], kind="stable")]
-    sought, offered = where[order], nodes[reusable]
-    place = np.searchsorted(offered, sought) + np.arange(len(order)) - np.searchsorted(sought, sought)
-    same = place < len(reusable)
-    same[same] = offered[place[same]] == sought[same]
-    numbers = np.full(len(where), -1)
-    numbers[order[same]] = reusable[place[same]]
-    others = np.flatnonzero(numbers < 0)
-    unused = np.flatnonzero(nodes < 0)
-    numbers[others] = np.r_[unused, len(nodes) + np.arange(max(len(others) - len(unused), 0))][: len(others)]
-    return numbers

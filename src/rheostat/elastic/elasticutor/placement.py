@@ -22,6 +22,7 @@ from rheostat.elastic.elasticutor.allocation import Allocation, allocate, share
 from rheostat.elastic.elasticutor.core_market import choose_homes
 from rheostat.elastic.elasticutor.core_trades import CoreTrades
 from rheostat.elastic.elasticutor.cores import Cores, clipped, fill, migration, sums, whole_numbers
+from rheostat.elastic.elasticutor.executor_rates import Executors
 from rheostat.elastic.elasticutor.printed_placement import reassign_cores
 
 LOCALITY = 512 * 1024.0
@@ -29,25 +30,6 @@ LOCALITY = 512 * 1024.0
 
 HORIZON = 30.0
 """Seconds for which a plan is expected to last: the paper's workloads shift every half minute (section 5.1)."""
-
-
-@dataclass(frozen=True)
-class Executors:
-    """The rates and homes of the executors of a topology, as arrays by executor.
-
-    Attributes:
-        arrivals: rows per second that arrive.
-        services: rows per second that one core processes.
-        state: bytes of state.
-        traffic: bytes per second in and out.
-        homes: the node of the executor's main process; -1 for an executor that has none yet.
-    """
-
-    arrivals: Floats
-    services: Floats
-    state: Floats
-    traffic: Floats
-    homes: Ints
 
 
 @dataclass(frozen=True)

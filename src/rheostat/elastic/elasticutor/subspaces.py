@@ -1,4 +1,4 @@
-"""Which executor owns which shards and slots, and how that changes when executors are dropped or merged."""
+"""Which executor owns which shards and slots, and how that changes when executors are dropped, split or merged."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rheostat.arrays import Floats
-from rheostat.elastic.model.plan import OperatorPlan, Subspaces
+from rheostat.arrays import Floats, Ints
+from rheostat.elastic.elasticutor.rates import Rates
+from rheostat.elastic.elasticutor.shard_rates import ShardRates
+from rheostat.elastic.elasticutor.split_merge import reshape
+from rheostat.elastic.model.plan import OperatorPlan, Plan, Subspaces
 
 
 def subspaces_of(plan: OperatorPlan) -> Subspaces:
@@ -31,6 +34,48 @@ def one_executor(plan: OperatorPlan) -> Subspaces:
         return plan.subspaces
     home = np.bincount(plan.nodes[plan.used]).argmax()
     return Subspaces(np.zeros(len(plan.routing), dtype=np.int64), np.where(plan.nodes >= 0, 0, -1), np.array([home]))
+
+
+def next_subspaces(history: Rates, plan: Plan, wait: float) -> tuple[dict[str, Subspaces], tuple[str, ...]]:
+    """Return the executors of every operator from now on: split and merged if a round is due, and no more than cores.
+
+    Args:
+        history: the rates of every operator, and the cluster's cores.
+        plan: the plan in force, with no more operators than cores.
+        wait: seconds that rows usually wait; rows of this time are no backlog.
+
+    Returns:
+        The executors of every operator, none of them without shards, and the reason for each change.
+    """
+    of = subspaces_of if history.law is None else one_executor
+    subspaces = {name: drop_empty_executors(of(part)) for name, part in plan.operators.items()}
+    reasons: list[str] = []
+    if history.due:
+        for name, owned in subspaces.items():
+            subspaces[name], changes = _split_and_merge(owned, history.operators[name], history.cores, wait)
+            reasons += [f"{name}: {change}" for change in changes]
+    total = int(history.cores.sum())
+    if sum(len(owned.homes) for owned in subspaces.values()) > total:
+        work = {name: history.operators[name].work(wait) for name in subspaces}
+        subspaces, merged = merge_to_fit(subspaces, work, total)
+        reasons += merged
+    return subspaces, tuple(reasons)
+
+
+def _split_and_merge(owned: Subspaces, rates: ShardRates, cores: Ints, wait: float) -> tuple[Subspaces, list[str]]:
+    """Return the executors of an operator after one round of splitting and merging, and the reason for each change.
+
+    New executors have no home (-1) yet: placement gives them the node with most room.
+    """
+    if not rates.service > 0:
+        return owned, []
+    node_cores = cores[np.clip(owned.homes, 0, len(cores) - 1)]
+    reshaping = reshape(owned.executors.tolist(), rates.work(wait), node_cores)
+    executors = np.array(reshaping.routing, dtype=np.int64)
+    size = max(int(executors.max()) + 1, len(owned.homes))
+    homes = np.r_[owned.homes, np.full(size - len(owned.homes), -1)]
+    reasons = [split.reason for split in reshaping.splits] + [merge.reason for merge in reshaping.merges]
+    return drop_empty_executors(Subspaces(executors, owned.owners, homes)), reasons
 
 
 def drop_empty_executors(owned: Subspaces) -> Subspaces:
