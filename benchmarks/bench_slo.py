@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,10 +78,14 @@ def run(
     promise = Latency(f"{round(BOUND * 1000)} milliseconds", over=f"{round(OVER * 1000)} milliseconds")
     with tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder:
         setting = _Setting(Path(folder), seconds, warm_up)
-        found, runs = {}, {}
+        found: dict[str, dict[str, dict[str, Any]]] = {}
+        runs: dict[str, dict[str, LiveRun]] = {}
         for workload in workloads:
-            runs[workload] = _sides(setting, workload, [s for s in SIDES if s in sides], say)
-            found[workload] = {side: _figures(one, promise, warm_up, seconds) for side, one in runs[workload].items()}
+            runs[workload], found[workload] = {}, {}
+            for side, one in _sides(setting, workload, [s for s in SIDES if s in sides], say):
+                runs[workload][side] = one
+                figures = found[workload][side] = _figures(one, promise, warm_up, seconds)
+                say(f"{workload}: {side} kept {figures['success_rate']:.1%} with {figures['mean_slots']} slots")
         if plot is not None:
             from benchmarks.slo_plot import draw  # noqa: PLC0415 - Matplotlib is an extra
 
@@ -106,11 +110,12 @@ def run(
     }  # fmt: skip
 
 
-def _sides(setting: _Setting, workload: str, sides: Sequence[str], say: Callable[[str], None]) -> dict[str, LiveRun]:
+def _sides(
+    setting: _Setting, workload: str, sides: Sequence[str], say: Callable[[str], None]
+) -> Iterator[tuple[str, LiveRun]]:
     """Run the sides of a workload, one after the other."""
     rows = rows_of(workload, setting.warm_up, setting.seconds)
     mean = float(np.mean(LOADS[workload](setting.seconds)))
-    runs: dict[str, LiveRun] = {}
     for side in sides:
         slots: int | tuple[int, int] = (1, SLOTS)
         if side == "static_large":
@@ -119,9 +124,9 @@ def _sides(setting: _Setting, workload: str, sides: Sequence[str], say: Callable
             slots = math.ceil(mean)
         elif side == "hindsight":
             slots = _hindsight(setting, workload)
-            if slots == SLOTS and "static_large" in runs:
+            if slots == SLOTS and "static_large" in sides:
                 say(f"{workload}: hindsight chooses {slots} slots, which have run")
-                runs[side] = runs["static_large"]
+                yield side, LiveRun(setting.side(workload, "static_large"), rows)
                 continue
         say(f"{workload}: {side} with {slots if isinstance(slots, int) else f'{slots[0]} to {slots[1]}'} slots")
         home = setting.side(workload, side)
@@ -137,8 +142,7 @@ def _sides(setting: _Setting, workload: str, sides: Sequence[str], say: Callable
             "record": side in RECORDED,
         }
         run_side("benchmarks.live_side", spec, setting.warm_up + setting.seconds + 600.0)
-        runs[side] = LiveRun(home, rows)
-    return runs
+        yield side, LiveRun(home, rows)
 
 
 def _hindsight(setting: _Setting, workload: str) -> int:
