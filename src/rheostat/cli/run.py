@@ -36,7 +36,7 @@ def run(
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[*]",
 ) -> None:
     """Run a topology until it ends or is interrupted; the next run continues after the last committed epoch."""
-    from rheostat.spark.session import session  # noqa: PLC0415 - PySpark takes long to load
+    from rheostat.spark.session import end_session, session  # noqa: PLC0415 - PySpark takes long to load
 
     console = Console(stderr=True)
     promise = None if slo is None else Latency(slo, over=over)
@@ -55,7 +55,7 @@ def run(
     except KeyboardInterrupt:
         query.stop()
     finally:
-        spark.stop()
+        end_session(spark)
 
 
 def show(progress: Progress, console: Console) -> None:

@@ -39,6 +39,8 @@ def run_promise_demo(seconds: int, picture: Path, console: Console) -> dict[str,
     """
     rows = surging_rows(seconds)
     fixed = usual_slots(seconds)
+    from rheostat.spark.session import end_session  # noqa: PLC0415 - PySpark takes long to load
+
     console.print("starting Spark ...")
     spark = rh.session("rheostat-demo", f"local[{MOST}]")
     with tempfile.TemporaryDirectory(prefix="rheostat-demo-") as folder:
@@ -51,7 +53,7 @@ def run_promise_demo(seconds: int, picture: Path, console: Console) -> dict[str,
                 spark, "StreamSwitch", rows, home / "streamswitch", console, slots=(FEWEST, MOST), policy="streamswitch"
             ),
         ]
-        spark.stop()
+        end_session(spark)
     console.print()
     console.print(closing_table(results, PROMISE))
     return {

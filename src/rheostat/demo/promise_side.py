@@ -99,8 +99,9 @@ def run_promise_side(spark: Any, name: str, rows: LiveRows, home: Path, show: Sh
         deadline = time.monotonic() + _START_UP + float(rows.times[-1])
         while not feed.wait(_REFRESH) and time.monotonic() < deadline and query.is_active:
             show(query, list(moments), time.time() - (feed.began or time.time()))
-        slo, decisions = query.slo(), tuple(query.decisions())
         query.stop()
+        show(query, list(moments), time.time() - (feed.began or time.time()))  # what came since the last look
+        slo, decisions = query.slo(), tuple(query.decisions())
     if (error := query.exception()) is not None:
         raise error
     return SideResult(name=name, slo=slo, decisions=decisions, moments=tuple(moments))

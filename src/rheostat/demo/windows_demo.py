@@ -34,6 +34,8 @@ def run_windows_demo(
         speed: seconds of event time per second of real time.
         console: where to show the progress and the table.
     """
+    from rheostat.spark.session import end_session  # noqa: PLC0415 - PySpark takes long to load
+
     console.print("starting Spark ...")
     spark = rh.session("rheostat-demo")
     with tempfile.TemporaryDirectory(prefix="rheostat-demo-") as folder:
@@ -48,7 +50,7 @@ def run_windows_demo(
                     live.update(_bar("the same job on Spark's own windows (ten queries)", elapsed, native_seconds))
 
                 native = run_native(spark, rows_per_second, speed, native_seconds, scratch / "native", tick)
-        spark.stop()
+        end_session(spark)
     console.print()
     console.print(comparison(ours, native, avoided))
     return {"rheostat": ours.to_dict(), "native": native.to_dict() if native else None, "shuffles_avoided": avoided}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,6 +28,8 @@ RECOMMENDED: dict[str, str] = {
     "spark.python.daemon.module": python_daemon.__name__,
 }
 """Spark settings for Rheostat. ``session`` sets them; set them yourself if you build your own session."""
+
+_LAST_TASKS = 5.0  # seconds that tasks of stopped queries have to end
 
 
 def session(app: str = "rheostat", master: str = "local[2]", conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -58,3 +61,16 @@ def session(app: str = "rheostat", master: str = "local[2]", conf: Mapping[str, 
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def end_session(spark: SparkSession) -> None:
+    """Stop a session after the last tasks of its stopped queries have ended, so that Spark does not log them as lost.
+
+    Args:
+        spark: the session.
+    """
+    tracker = spark.sparkContext._jsc.sc().statusTracker()
+    deadline = time.monotonic() + _LAST_TASKS
+    while any(e.numRunningTasks() for e in tracker.getExecutorInfos()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    spark.stop()
