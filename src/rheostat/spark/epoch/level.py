@@ -17,6 +17,7 @@ from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
 from rheostat.spark.epoch.source_counts import Observed, read_observed
 from rheostat.spark.input.epoch_streams import EpochStreams, with_few_partitions
 from rheostat.spark.stage.head_starts import head_starts, share_processors
+from rheostat.spark.stage.plan_arrays import mark
 from rheostat.spark.stage.planned_stages import PlannedStages, StageRun, run_once
 from rheostat.spark.stage.specs import KeyedTableSpec, StageSpec, WindowTableSpec
 from rheostat.spark.stage.stage import close_stage, ingest_stage, reading_stage
@@ -110,17 +111,19 @@ class Level:
         windows = self._windows_to_ingest(setting, state, fold)
         keyed = self._keyed_to_ingest(setting, state, fold)
         spec = self._spec(setting, self._parts(setting, self.components), windows, keyed, feeds)
-        sql, slots = feeds_sql(feeds, self.plan, streams, self._part_of(spec)), len(spec.parts)
+        routes = self._routes(spec)
 
         def build() -> DataFrame:
             rows.create_views()
-            return ingest_stage(setting.spark.sql(sql), slots, self._by_name)
+            sql = feeds_sql(feeds, self.plan, streams, self._part_of(routes))
+            return ingest_stage(setting.spark.sql(sql), len(spec.parts), self._by_name)
 
         if leaf is None:
             run = run_once(build(), spec, observing=observing)
         else:
+            key = feeds_sql(feeds, self.plan, streams, lambda _: "any"), len(spec.parts)
             run = self.stages.run(
-                "ingest", (sql, slots), build, spec, spark=setting.spark, rows=leaf, observing=observing
+                "ingest", key, build, spec, spark=setting.spark, rows=leaf, arrays=routes, observing=observing
             )
         state.add(run.reports, fold)
         return run
@@ -299,14 +302,20 @@ class Level:
         windows: dict[str, WindowTable | KeyedTable] = {t.name: t for t in self.tables}
         return windows | {t.name: t for t in self.keyed}
 
-    def _part_of(self, spec: StageSpec) -> Callable[[str], str]:
-        """A function from the name of a table to Spark SQL for the partition of a row."""
+    def _routes(self, spec: StageSpec) -> list[list[int]]:
+        """By component, the partition of every shard. Nothing if there is only one partition."""
+        if len(spec.parts) == 1:
+            return []
         number = {part: i for i, part in enumerate(spec.parts)}
-        component_of = {t: c.name for c in self.components for t in c.tables}
+        return [[number[c.name, slot] for slot in spec.routing[c.name]] for c in self.components]
+
+    def _part_of(self, routes: Sequence[Sequence[int]]) -> Callable[[str], str]:
+        """A function from the name of a table to Spark SQL for the partition of a row."""
+        component_of = {t: i for i, c in enumerate(self.components) for t in c.tables}
 
         def part(table: str) -> str:
             component = component_of[table]
-            return part_sql(self.shards, [number[component, slot] for slot in spec.routing[component]])
+            return part_sql(self.shards, [*routes[component], mark(component)]) if routes else "0"
 
         return part
 

@@ -1,14 +1,14 @@
 """The Spark plans of a query's stages, made once and used in every epoch.
 
 Analysing, optimising and planning the same query text takes longer than running a tiny epoch. What differs between two
-epochs is the input and the instructions to the tasks: the input is the RDD at the one leaf of the plan, and the
-instructions travel as a property of the job. So a plan is kept as long as its text stays the same, and every epoch runs
-a copy of it with its own RDD at the leaf.
+epochs is the input, the routing and the instructions to the tasks: the input is the RDD at the leaves of the plan, the
+routing is an array in it, and the instructions travel as a property of the job. So a plan is kept as long as the rest
+of its text stays the same, and every epoch runs a copy of it with its own RDD at the leaves and its own arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from rheostat.errors import RheostatError
+from rheostat.spark.stage.plan_arrays import PlanArrays, elements
 from rheostat.spark.stage.report_wire import from_lines
 from rheostat.spark.stage.spec_wire import PROPERTY, encode
 from rheostat.spark.stage.specs import StageSpec
@@ -47,12 +48,14 @@ class _Kept:
     Attributes:
         key: all that it depends on.
         plan: Spark's physical plan; None if it cannot be used again.
-        field: the field of its leaf with the RDD; None if the stage has no input.
+        field: the field of its leaves with the RDD; None if the stage has no input.
+        arrays: the arrays in it that epochs set; None if Spark has computed with them while planning.
     """
 
     key: Hashable
     plan: Any = None
     field: Any = None
+    arrays: PlanArrays | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class PlannedStages:
         *,
         spark: SparkSession,
         rows: Any = None,
+        arrays: Sequence[Sequence[int]] = (),
         observing: bool = False,
     ) -> StageRun:
         """Run a stage of tasks with its kept plan, or make the plan first.
@@ -94,33 +98,46 @@ class PlannedStages:
             spec: the instructions to the tasks.
             spark: the session of the epoch.
             rows: the RDD with the epoch's input; None for a stage without input.
+            arrays: the arrays of the plan, as in ``collect``.
             observing: True to return the observed metrics.
         """
         with instructed(spark.sparkContext, spec), explained():
-            collected = self.collect(name, key, build, spark=spark, rows=rows)
+            collected = self.collect(name, key, build, spark=spark, rows=rows, arrays=arrays)
         return _stage_run(collected, spec, observing=observing)
 
     def collect(
-        self, name: str, key: Hashable, build: Callable[[], DataFrame], *, spark: SparkSession, rows: Any = None
+        self,
+        name: str,
+        key: Hashable,
+        build: Callable[[], DataFrame],
+        *,
+        spark: SparkSession,
+        rows: Any = None,
+        arrays: Sequence[Sequence[int]] = (),
     ) -> Collected:
         """Collect a column of texts with a kept plan, or make the plan first.
 
         Args:
             name: name of the stage.
             key: all that the plan depends on; another key means another plan.
-            build: makes the DataFrame, which must be the same function of its rows in every epoch. If its plan has more
-                than one leaf, it is not kept.
+            build: makes the DataFrame, which must be the same function of its rows and arrays in every epoch. If its
+                plan reads more than one RDD, or an exchange twice, it is not kept.
             spark: the session of the epoch.
             rows: the RDD with the epoch's input; None for a stage without input.
+            arrays: the arrays of whole numbers that the DataFrame has as constants, each without its ``plan_arrays``
+                mark. They may differ between epochs with the same key.
         """
         kept = self._kept.get(name)
-        if kept is None or kept.key != key:
-            kept = self._kept[name] = _keep(key, build(), with_input=rows is not None)
+        if kept is None or kept.key not in ((key, None), (key, arrays)):
+            kept = self._kept[name] = _keep(key, arrays, build(), with_input=rows is not None)
         if kept.plan is None:
             return _collected(build())
         plan = kept.plan.clone()
         if kept.field is not None:
-            kept.field.set(plan.collectLeaves().apply(0), rows)
+            for leaf in elements(plan.collectLeaves()):
+                kept.field.set(leaf, rows)
+        if kept.arrays is not None:
+            kept.arrays.set(spark.sparkContext, arrays)
         found = plan.executeCollect()
         return Collected([found[i].getString(0) for i in range(len(found))], lambda: _observed_metrics(spark, plan))
 
@@ -159,17 +176,18 @@ def instructed(context: SparkContext, spec: StageSpec) -> Iterator[None]:
         context.setLocalProperty(PROPERTY, None)  # type: ignore[arg-type]
 
 
-def _keep(key: Hashable, stage: DataFrame, *, with_input: bool) -> _Kept:
+def _keep(key: Hashable, arrays: Sequence[Sequence[int]], stage: DataFrame, *, with_input: bool) -> _Kept:
     plan = stage._jdf.queryExecution().executedPlan()
+    found = PlanArrays.find(plan, len(arrays))
+    key = key, arrays if found is None else None
     if not with_input:
-        return _Kept(key, plan)
-    leaves = plan.collectLeaves()
-    leaf = leaves.apply(0).getClass()
-    if leaves.size() > 1 or leaf.getSimpleName() != _LEAF:
-        return _Kept(key)  # an exchange that is used twice would keep its rows
-    field = leaf.getDeclaredField("rdd")
+        return _Kept(key, plan, arrays=found)
+    leaves = elements(plan.collectLeaves())
+    if {leaf.getClass().getSimpleName() for leaf in leaves} != {_LEAF} or len({leaf.rdd().id() for leaf in leaves}) > 1:
+        return _Kept(key)  # an exchange that is used twice is a leaf, and would keep its rows
+    field = leaves[0].getClass().getDeclaredField("rdd")
     field.setAccessible(True)
-    return _Kept(key, plan, field)
+    return _Kept(key, plan, field, found)
 
 
 def _observed_metrics(spark: SparkSession, plan: Any) -> Any:
