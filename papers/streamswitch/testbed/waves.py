@@ -27,7 +27,8 @@ from rheostat.simulate.job import Cluster, Costs, Job, Operator, Timing
 from rheostat.simulate.simulation import LatencyBound, Simulation
 from rheostat.workloads.arrivals import Workload
 from rheostat.workloads.draws import Shards
-from rheostat.workloads.nexmark import BID_BYTES, Nexmark, Query
+from rheostat.workloads.nexmark import Nexmark, Query
+from rheostat.workloads.nexmark_events import BID_BYTES
 from rheostat.workloads.sinusoid import Sinusoid
 
 THINNED = 0.1

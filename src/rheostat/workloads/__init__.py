@@ -4,6 +4,7 @@
 - ``cells``: base classes of workloads; draw rows so that they do not depend on the spans of time that are asked for
 - ``draws``: random numbers of rows, and checks of parameters
 - ``sinusoid``, ``nexmark``, ``wordcount``, ``micro``: the papers' synthetic workloads
+- ``nexmark_events``: persons, auctions and bids of NEXMark, as rows
 - ``exchange``: limit orders of a trading day, as rows
 - ``market``: limit orders of a trading day, as arrivals in a simulation
 - ``lending``: loan applications, as SQL expressions
