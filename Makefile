@@ -58,7 +58,7 @@ format: $(STAMP) ## let ruff put the code in order
 docs: $(STAMP) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: java ## all benchmarks, as JSON (about two hours)
+bench: java ## all benchmarks, as JSON (about two and a half hours)
 	for overlap in 60 12 1; do $(BIN)/rheostat bench windows --overlap $$overlap --json; done
 	$(BIN)/rheostat bench multiwindow --json
 	for kind in append update keyed; do $(BIN)/rheostat bench growth --kind $$kind --json; done
@@ -68,6 +68,7 @@ bench: java ## all benchmarks, as JSON (about two hours)
 	$(BIN)/rheostat bench law --json
 	$(BIN)/rheostat bench slo --json
 	$(BIN)/rheostat bench floor --json
+	$(BIN)/rheostat bench nexmark --json
 
 lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock
 	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra docs --no-header --no-emit-index-url \

@@ -109,6 +109,24 @@ def floor(
     _show(_with_status(lambda say: bench_floor.run(rows, epochs, keys, rounds, say)), "tiny epochs", as_json)
 
 
+@app.command(epilog="Example: rheostat bench nexmark --query q5 --query q8 --json")
+def nexmark(
+    query: Annotated[list[str] | None, typer.Option(help="q0 to q22; can be repeated; all by default.")] = None,
+    events: Annotated[int, typer.Option(help="Events per epoch.", min=1_000)] = 100_000,
+    epochs: Annotated[int, typer.Option(help="Epochs that count, after a warm-up.", min=5, max=60)] = 20,
+    rounds: Annotated[int, typer.Option(help="How often each side runs.", min=1)] = 1,
+    as_json: Json = False,
+) -> None:
+    """The queries of NEXMark, against plain Spark where it can express them (about twenty minutes)."""
+    from benchmarks import bench_nexmark  # noqa: PLC0415
+
+    names = _chosen(query or [], list(bench_nexmark.NAMES), "--query")
+    found = _with_status(lambda say: bench_nexmark.run(names, events, epochs, rounds, say))
+    if not as_json:
+        _show_queries(found)
+    _show(found, "NEXMark", as_json)
+
+
 @app.command(epilog="Example: rheostat bench rescale --keys 100000 --epochs 6 --json")
 def rescale(
     keys: Annotated[int, typer.Option(help="Keys in state.", min=100)] = 1_000_000,
@@ -232,6 +250,19 @@ def _show_sides(workloads: dict[str, dict[str, Any]]) -> None:
         for figure in next(iter(sides.values()), {}):
             table.add_row(figure, *(str(figures[figure]) for figures in sides.values()))
         Console().print(table)
+
+
+def _show_queries(figures: dict[str, Any]) -> None:
+    """Print one row per query of NEXMark, and take these figures out of the others."""
+    ours, theirs, ratios = (figures.pop(key) for key in ("rheostat_rows_per_s", "native_rows_per_s", "ratios"))
+    why = figures.pop("not_native")
+    table = Table(title="rows per second")
+    for heading in ("query", "Rheostat", "Spark", "ratio"):
+        table.add_column(heading, justify="left" if heading == "query" else "right")
+    for name, rate in ours.items():
+        spark = f"{theirs[name]:,}" if name in theirs else why[name]
+        table.add_row(name, f"{rate:,}", spark, str(ratios.get(name, "-")))
+    Console().print(table)
 
 
 def _compare(comparison: WindowBench, as_json: bool) -> None:

@@ -79,7 +79,10 @@ def q8(t: rh.Topology, events: DataFrame) -> rh.Stream:
     )
     source = t.source(rows, event_time="date_time", slack=SLACK, name="q8_events")
     both = source.aggregate(
-        "q8_both", by="id", windows=rh.tumbling(WINDOW), name=rh.max("name"), auctions=rh.count("auction")
+        "q8_both",
+        by="id",
+        windows=rh.tumbling(WINDOW),
+        aggregates={"name": rh.max("name"), "auctions": rh.count("auction")},  # name= is the operator's own
     )
     return both.map("q8", lambda df: df.where("name is not null and auctions > 0").drop("window", "auctions"))
 

@@ -19,6 +19,7 @@ REPORTS = {
     "growth": "run",
     "against": "run",
     "floor": "run",
+    "nexmark": "run",
 }
 """A benchmark, and the function in its file that returns what is printed."""
 

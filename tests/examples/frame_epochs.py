@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from rheostat.types import arrow_type
 
@@ -21,8 +22,6 @@ def schema_of(ddl: str) -> dict[str, Any]:
             pieces[-1] += character
     columns = [piece.strip().split(" ", 1) for piece in pieces]
     table = {name: arrow_type(type_.strip()) for name, type_ in columns}
-    import pyarrow as pa
-
     frame = pl.from_arrow(pa.schema(table).empty_table())
     assert isinstance(frame, pl.DataFrame)
     return dict(frame.schema)
@@ -67,7 +66,10 @@ class FrameEpochs:
             due = self.state.filter((pl.col("timer") <= watermark).fill_null(False))
             if len(due):
                 self.state = self.state.with_columns(
-                    pl.when((pl.col("timer") <= watermark).fill_null(False)).then(None).otherwise("timer").alias("timer")
+                    pl.when((pl.col("timer") <= watermark).fill_null(False))
+                    .then(None)
+                    .otherwise("timer")
+                    .alias("timer")
                 )
                 output.append(self._apply(self._on_timer(due)))
         return pl.concat(output)
@@ -88,4 +90,5 @@ class FrameEpochs:
             self.state = pl.concat([self.state, changed.select(self.state.columns).cast(dict(self.state.schema))])
         if output is None:
             return self._output
-        return output.select(self._output.columns).cast(dict(self._output.schema))
+        typed: pl.DataFrame = output.select(self._output.columns).cast(dict(self._output.schema))
+        return typed

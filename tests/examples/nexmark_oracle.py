@@ -118,7 +118,8 @@ def expected(query: str, folder: Path, slack_seconds: int = 4) -> pl.DataFrame:
     with duckdb.connect() as connection:
         connection.execute(VIEWS.format(files=folder / "*.parquet"))
         watermark = f"((SELECT max(event_time) FROM events) - INTERVAL {slack_seconds} SECONDS)"
-        return connection.sql(ORACLE[query].format(watermark=watermark)).pl()
+        found: pl.DataFrame = connection.sql(ORACLE[query].format(watermark=watermark)).pl()
+        return found
 
 
 def comparable(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:

@@ -6,7 +6,7 @@ attempt where the sink allows it. Each sink says what it guarantees.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -61,11 +61,13 @@ class FormatSink:
         format: Spark's name of the format.
         path: the folder; None for a format without one.
         options: options for Spark's writer.
+        partition_by: columns by whose values rows go to folders of their own.
     """
 
     format: str
     path: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    partition_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -188,18 +190,21 @@ def foreach(function: EpochFunction) -> ForeachSink:
     return ForeachSink(function)
 
 
-def format(name: str, path: str | None = None, **options: str) -> FormatSink:
+def format(name: str, path: str | None = None, *, partition_by: Iterable[str] = (), **options: str) -> FormatSink:
     """Write any Spark batch format.
 
     Args:
         name: Spark's name of the format.
         path: the folder; leave it out for a format without one, such as ``jdbc``.
+        partition_by: columns by whose values rows go to folders of their own, as in ``epoch=3/area=north``.
         options: options for Spark's writer.
 
     >>> source = rh.Topology("lending").source(loans, event_time="ts")
-    >>> written = source.sink(rh.sinks.format("csv", f"{folder}/loans", header="true"))
+    >>> written = source.sink(rh.sinks.format("csv", f"{folder}/loans", partition_by=["area"], header="true"))
     """
-    return FormatSink(name, path.rstrip("/") if path else None, options)
+    if isinstance(partition_by, str):
+        raise TopologyError(f"sinks.format(): partition_by={partition_by!r} must be a list, as in [{partition_by!r}]")
+    return FormatSink(name, path.rstrip("/") if path else None, options, tuple(partition_by))
 
 
 def check_sink(stream: str, sink: object) -> None:

@@ -185,7 +185,8 @@ class NexmarkEvents:
             numbers = np.arange(first, last)
             times = self._time(numbers)
             late = rng.random(len(numbers)) < self.delayed
-            arrivals = times + np.where(late, rng.random(len(numbers)) * self.delay * 1e6, 0.0)
+            delays = np.where(late, rng.random(len(numbers)) * self.delay * 1e6, 0.0)
+            arrivals = times.astype(np.float64) + delays
             arrived = _Arrived(self._rows(rng, numbers, times, channels), arrivals).after(waiting)
             until = np.inf if chunk == chunks - 1 else float(self._time(np.array([last]))[0])
             now, waiting = arrived.split(until)

@@ -21,7 +21,7 @@ from rheostat.spark.epoch.clocks import BatchStart, batch_start, batch_time, wit
 from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
 from rheostat.spark.epoch.level import Level
 from rheostat.spark.epoch.query_context import QueryContext
-from rheostat.spark.epoch.source_counts import Observed, SourceCounts
+from rheostat.spark.epoch.source_counts import CountedWrite, Observed, SourceCounts
 from rheostat.spark.input.epoch_streams import EpochStreams
 from rheostat.spark.output.epoch_outputs import EpochOutputs
 from rheostat.spark.progress import Progress, latency_of
@@ -53,6 +53,7 @@ class Epoch:
         self._steps: dict[str, float] = {}
         self._state = EpochState(dict(self._manifest.tables))
         self._observed: dict[str, Observed] = {}
+        self._counted_writes: dict[str, CountedWrite] = {}
         self._streams = EpochStreams(query.graph, batch, query.arrivals)
         self._outputs = EpochOutputs(
             graph=query.graph,
@@ -97,15 +98,15 @@ class Epoch:
     def _prepare_input(self) -> None:
         """Cache the rows if they are read more than once, and count them where that is needed.
 
-        Rows that are counted by shard before the epoch are counted then. Others are counted on the way if they feed
-        tables once, and else by a Spark job of their own.
+        Rows that are counted by shard before the epoch are counted then. Others are counted on the way if they are read
+        once, to feed tables or to be written to sinks, and else by a Spark job of their own.
         """
         query, graph = self._query, self._query.graph
         reads = passes(query.plan, 0)
-        source_sinks = [s for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)]
+        written = {s.upstream for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)}
         counters = {n: c for n, c in query.counters.items() if c.must_observe}
         ahead = query.loop.control.policy.ahead and reads > 0
-        once = reads == 1 and not source_sinks and len(query.sources) == 1
+        once = reads + len(written) == 1 and len(query.sources) == 1
         if not once or (ahead and not query.fixed):
             self._streams.cache()
         if ahead:
@@ -117,7 +118,10 @@ class Epoch:
         for name, source_counter in counters.items():
             if name in self._observed:
                 continue
-            if once:
+            if once and written:
+                self._counted_writes[name] = source_counter.observe_write()
+                self._streams.count_with(name, self._counted_writes[name].observe)
+            elif once:
                 self._streams.count_with(name, source_counter.observe)
             else:
                 self._observed[name] = source_counter.count(self._streams.stream(name))
@@ -169,6 +173,7 @@ class Epoch:
             )
             reports = self._ingest(level, setting)
             if number == 0:
+                self._write_counted()
                 counts = {n: c.counts(reports, self._observed.get(n)) for n, c in query.counters.items()}
                 after = self._watermarks_after(before, counts)
             self._step("ingest")
@@ -201,6 +206,13 @@ class Epoch:
         reports, observed = level.ingest(setting, self._streams, streams, self._state, fixed=fixed, observing=observing)
         self._observed.update(observed)
         return reports
+
+    def _write_counted(self) -> None:
+        """Write the rows of a source that are only written. It happens before the sinks, because it counts them."""
+        if self._counted_writes:
+            self._outputs.stage_sources(self._streams.stream)
+        for name, write in self._counted_writes.items():
+            self._observed[name] = write.read(self._streams.spark)
 
     def _watermarks_after(self, before: Watermarks, counts: Mapping[str, SourceCounts]) -> Watermarks:
         """The newest event time minus the slack; a watermark never goes back."""

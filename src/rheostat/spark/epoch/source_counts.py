@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from rheostat.planning.tables import PhysicalPlan
@@ -25,6 +25,9 @@ Observed = dict[str, int | None]
 """``rows``, ``nulls`` and ``max_time`` of a source, counted by Spark."""
 
 _PREFIX = "rheostat rows of "
+
+_PATIENCE = 60
+"""Seconds to wait for the counts of rows that have been written; they come with an event of Spark."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,10 @@ class SourceCounter:
         """
         return rows.observe(_PREFIX + self._source.name, *self._expressions())
 
+    def observe_write(self) -> CountedWrite:
+        """Counts rows while Spark writes them to files, which returns no metrics."""
+        return CountedWrite(self._expressions())
+
     def count(self, rows: DataFrame) -> Observed:
         """The same counts as with ``observe``, from a Spark job of their own."""
         return rows.agg(*self._expressions()).collect()[0].asDict()
@@ -145,6 +152,31 @@ class SourceCounter:
         return [F.expr(wanted.sql).alias(wanted.name) for wanted in self.wanted]
 
 
+class CountedWrite:
+    """Counts of rows that Spark writes to files.
+
+    Args:
+        expressions: what to count.
+    """
+
+    def __init__(self, expressions: Sequence[Column]) -> None:
+        self._expressions = expressions
+        self._observation = Observation()
+
+    def observe(self, rows: DataFrame) -> DataFrame:
+        """The same rows, counted while they are written. They must be written exactly once."""
+        return rows.observe(self._observation, *self._expressions)
+
+    def read(self, spark: SparkSession) -> Observed:
+        """The counts, once the rows are written."""
+        jvm, observation = spark.sparkContext._jvm, self._observation._jo
+        assert jvm is not None
+        assert observation is not None
+        patience = jvm.scala.concurrent.duration.Duration.create(_PATIENCE, "seconds")
+        jvm.scala.concurrent.Await.ready(observation.future(), patience)
+        return _fields(observation.getRow())
+
+
 def read_observed(metrics: Any) -> dict[str, Observed]:
     """By source, the counts made while a stage ran.
 
@@ -155,10 +187,14 @@ def read_observed(metrics: Any) -> dict[str, Observed]:
     names = metrics.keySet().toSeq()
     observed = {}
     for i in range(names.size()):
-        name, row = names.apply(i), metrics.apply(names.apply(i))
-        fields = row.schema().fieldNames()
-        observed[name.removeprefix(_PREFIX)] = {field: row.get(j) for j, field in enumerate(fields)}
+        name = names.apply(i)
+        observed[name.removeprefix(_PREFIX)] = _fields(metrics.apply(name))
     return observed
+
+
+def _fields(row: Any) -> Observed:
+    """The values of a row of the JVM by name."""
+    return {field: row.get(i) for i, field in enumerate(row.schema().fieldNames())}
 
 
 def _from_observed(observed: Observed) -> SourceCounts:

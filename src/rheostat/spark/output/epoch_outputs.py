@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rheostat.planning.tables import PhysicalPlan
 from rheostat.spark.output.aside import rows_aside
-from rheostat.spark.output.sink_writers import write_sinks
+from rheostat.spark.output.sink_writers import write_format, write_sinks
 from rheostat.spark.output.staged_rows import StagedRows, stage_frame, staging_folder
 from rheostat.spark.stage.task_reports import PartReport
 from rheostat.state.files import Folder
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Consolidate, Process, Source
-from rheostat.topology.sinks import ParquetSink, Sink
+from rheostat.topology.sinks import FormatSink, ParquetSink, Sink
 
 
 class EpochOutputs:
@@ -49,6 +49,7 @@ class EpochOutputs:
             if isinstance(n, (Consolidate, Process)) and n.name in origins
         }
         self.staged: dict[str, StagedRows] = {}
+        self._of_sources: dict[str, StagedRows | None] = {}
 
     @property
     def counts(self) -> dict[str, int]:
@@ -73,10 +74,20 @@ class EpochOutputs:
         self.staged |= new
         return new
 
+    def stage_sources(self, read: Callable[[str], DataFrame]) -> None:
+        """Stage the streams that begin with a source, so that their rows are computed now and not with the sinks.
+
+        Args:
+            read: returns the rows of a stream by its name.
+        """
+        for stream in {s.upstream: None for s in self._graph.sinks if not s.aside}:
+            if isinstance(self._graph.origin_of(stream), Source):
+                self._of_sources[stream] = self._staged(stream, self._sinks_of(stream), read)
+
     def write(self, read: Callable[[str], DataFrame]) -> None:
         """Write the sinks of all streams, in this order:
 
-        1. Stage every stream that tasks have not staged: sources and the results of maps.
+        1. Stage every stream that is not staged yet: sources and the results of maps.
         2. Write the sinks. A Parquet sink moves staged files away, so all streams must be staged before.
 
         Args:
@@ -112,13 +123,21 @@ class EpochOutputs:
             home.delete_folder(name)
 
     def _staged(self, stream: str, sinks: list[Sink], read: Callable[[str], DataFrame]) -> StagedRows | None:
-        """The staged rows of a stream, which Spark writes now if no task has; None if its operator has no results."""
+        """The staged rows of a stream, which Spark writes now if no task has.
+
+        None if its operator has no results, or if Spark has written the rows to their only sink, a folder per epoch.
+        """
+        if stream in self._of_sources:
+            return self._of_sources[stream]
         origin = self._graph.origin_of(stream)
         if not isinstance(origin, Source):
             if origin.name not in self.staged:
                 return None
             if stream == origin.name:
                 return self.staged[stream]
+        if len(sinks) == 1 and isinstance(sinks[0], FormatSink) and sinks[0].path is not None:
+            write_format(sinks[0], read(stream), self._epoch)
+            return None
         return stage_frame(read(stream), self._folder(stream, sinks))
 
     def _write(self, stream: str, sinks: list[Sink], staged: StagedRows) -> None:

@@ -41,7 +41,7 @@ def write_sinks(stream: str, sinks: Iterable[Sink], staged: StagedRows, epoch: i
             except Exception as error:
                 raise OperatorError.caused_by(stream, "its foreach sink", error) from error
         else:
-            _write_format(sink, staged.frame(spark), epoch)
+            write_format(sink, staged.frame(spark), epoch)
 
 
 def clean_staging(sinks: Iterable[Sink]) -> None:
@@ -49,6 +49,17 @@ def clean_staging(sinks: Iterable[Sink]) -> None:
     for sink in sinks:
         if isinstance(sink, ParquetSink):
             Folder.at(sink.path).delete_folder(STAGING)
+
+
+def write_format(sink: FormatSink, frame: DataFrame, epoch: int) -> None:
+    """Write the rows of an epoch in a format of Spark. With a path, they replace those of an earlier attempt."""
+    writer = frame.write.format(sink.format).options(**sink.options)
+    if sink.partition_by:
+        writer = writer.partitionBy(*sink.partition_by)
+    if sink.path is not None:
+        writer.mode("overwrite").save(f"{sink.path}/epoch={epoch}")
+    else:
+        writer.mode("append").save()
 
 
 def _home(staged: StagedRows) -> Folder:
@@ -73,14 +84,6 @@ def _copy(staged: StagedRows, folder: Folder) -> StagedRows:
         with folder.filesystem.open_output_stream(folder.path(file)) as out:
             out.write(staged.folder.read(file))
     return replace(staged, folder=folder)
-
-
-def _write_format(sink: FormatSink, frame: DataFrame, epoch: int) -> None:
-    writer = frame.write.format(sink.format).options(**sink.options)
-    if sink.path is not None:
-        writer.mode("overwrite").save(f"{sink.path}/epoch={epoch}")
-    else:
-        writer.mode("append").save()
 
 
 def _print(stream: str, staged: StagedRows, epoch: int, rows: int) -> None:
