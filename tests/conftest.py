@@ -46,6 +46,8 @@ SPARK = (
     "tests/docs/",
     "tests/examples/test_exchange_on_spark.py",
     "tests/examples/test_examples.py",
+    "tests/examples/test_nexmark_on_spark.py",
+    "tests/examples/test_words_on_spark.py",
     "src/rheostat/__init__.py",
     "src/rheostat/spark/",
     "src/rheostat/topology/",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import rheostat as rh
-from tests.spark.streams import MINUTE, SECOND, Batches, run
+from rheostat.errors import TopologyError
+from tests.spark.streams import MINUTE, SECOND, T0, Batches, read_stream, run
 
 BATCHES = Batches.of([(0, "a", 1), (30 * SECOND, "b", 2)], [(5 * MINUTE, "a", 3)], [(9 * MINUTE, "c", 4)])
 EXPECTED = [("a", 1), ("a", 3), ("b", 2)]
@@ -128,3 +130,68 @@ def test_a_stream_and_what_a_map_makes_of_it_both_have_sinks(
     run(t, tmp_path / "checkpoint")
     assert sorted(pl.read_parquet(tmp_path / "out" / "*" / "*.parquet").select("key", "s").rows()) == EXPECTED
     assert sorted(memory.frame().select("key", "s").rows()) == [(key, 2 * s) for key, s in EXPECTED]
+
+
+WITH_NULL = Batches.of([(0, "a", 1), (None, "b", 2)], [(5 * MINUTE, "a", 3), (MINUTE, "c", 4)])
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_rows_that_are_only_written_are_counted_on_the_way(spark: SparkSession, tmp_path: Path, mapped: bool) -> None:
+    """Counts and watermark are those of the source, also if a map drops rows."""
+    t = rh.Topology("written")
+    stream = t.source(WITH_NULL.stream(spark, tmp_path / "in"), event_time="ts", slack="1 minute")
+    if mapped:
+        stream = stream.map("few", lambda df: df.where("key = 'a'"))
+    memory = rh.sinks.memory()
+    stream.sink(rh.sinks.parquet(str(tmp_path / "out"))).sink(memory)
+    query = run(t, tmp_path / "checkpoint")
+    assert [(p.rows, p.nulls) for p in query.progress] == [(2, 1), (2, 0)]
+    assert query.progress[-1].watermarks["source"] == T0 + 4 * MINUTE
+    expected = [("a", 1), ("a", 3)] if mapped else [("a", 1), ("a", 3), ("b", 2), ("c", 4)]
+    assert sorted(memory.frame().select("key", "value").rows()) == expected
+    assert sorted(pl.read_parquet(tmp_path / "out" / "*" / "*.parquet").select("key", "value").rows()) == expected
+    aside = pl.read_parquet(tmp_path / "checkpoint" / "aside" / "source" / "*" / "*.parquet")
+    assert aside.select("key", "reason").rows() == [("b", "null")]
+
+
+def test_a_format_may_have_folders_by_value(spark: SparkSession, tmp_path: Path) -> None:
+    t = rh.Topology("folders")
+    rows = t.source(BATCHES.stream(spark, tmp_path / "in"), event_time="ts")
+    rows.sink(rh.sinks.format("csv", str(tmp_path / "out"), partition_by=["key"]))
+    run(t, tmp_path / "checkpoint")
+    files = [file.relative_to(tmp_path / "out").parts[:2] for file in (tmp_path / "out").glob("epoch=*/key=*/*.csv")]
+    assert sorted(files) == [("epoch=0", "key=a"), ("epoch=0", "key=b"), ("epoch=1", "key=a"), ("epoch=2", "key=c")]
+    assert sorted((r.key, r.epoch) for r in spark.read.csv(str(tmp_path / "out")).collect()) == [
+        ("a", 0),
+        ("a", 1),
+        ("b", 0),
+        ("c", 2),
+    ]
+    with pytest.raises(TopologyError, match=r"partition_by='key' must be a list"):
+        rh.sinks.format("csv", "out", partition_by="key")
+
+
+def test_a_repeated_epoch_replaces_rows_that_are_only_written(spark: SparkSession, tmp_path: Path) -> None:
+    """The query dies once after each step of an epoch; both kinds of sink have every row once in the end."""
+    BATCHES.write(tmp_path / "in")
+    for kind in ("parquet", "json"):
+        pending = {"input", "decide", "ingest", "close", "sinks"}
+        out = tmp_path / kind
+
+        def die(step: str, pending: set[str] = pending) -> None:
+            if step in pending:
+                pending.discard(step)
+                raise RuntimeError("killed")
+
+        while True:
+            t = rh.Topology(kind)
+            rows = t.source(read_stream(spark, tmp_path / "in"), event_time="ts")
+            rows.sink(rh.sinks.parquet(str(out)) if kind == "parquet" else rh.sinks.format("json", str(out)))
+            query = t.start(str(tmp_path / f"{kind} checkpoint"), trigger=rh.AVAILABLE_NOW, probe=die)
+            with suppress(RuntimeError):
+                query.await_termination(60)
+                break
+        assert not pending
+        found = spark.read.format(kind).load(str(out)).collect()
+        assert sorted((r.epoch, r.key, r.value) for r in found) == [(0, "a", 1), (0, "b", 2), (1, "a", 3), (2, "c", 4)]
+        assert query.status.rows == 4
