@@ -25,7 +25,7 @@ from rheostat.extras import EXTRAS
 
 ROOT = Path(__file__).parents[1]
 CORE = {"pyspark", "pyarrow", "polars", "numpy", "pandas", "typer", "rich"}
-SERVING = {"sketches", "maps", "policies", "simulate", "elysium", "plots", "all"}
+SERVING = {"sketches", "maps", "policies", "simulate", "elysium", "plots", "sentiment", "all"}
 IMPORTED_AS = {"scikit-learn": "sklearn"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

@@ -16,6 +16,7 @@ EXTRAS = {
     "scipy": "elysium",
     "threadpoolctl": "elysium",
     "matplotlib": "plots",
+    "vaderSentiment": "sentiment",
 }
 """Import name of each optional package, with the smallest extra that installs it."""
 

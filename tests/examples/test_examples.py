@@ -23,6 +23,11 @@ PRINTED = {
     "own_aggregate.py": [r"3 minutes every 1 minute +│ 1970-01-01 00:00:00\S* +│ \S+ \S+ +│ 0 +│ 104\.\d+ +│ 150 "],
     "live_rescale.py": [r"2 -> 4 slots, \d+ of 256 shards moved \(asked for\)", "4 -> 8 slots", "8 -> 2 slots"],
     "lending.py": [r"1 day +4 x 6 hours", r"10 minutes +│ 2026-01-01 00:00:00\S* +│ 2026-01-01 00:10:00\S* +│ 9\d\d "],
+    "top_words.py": [r"ranked, epoch \d+: \d+ rows", r"2026-01-01 00:01:00\S* +│ 1 +│ quick +│ \d+ "],
+    "sentiment.py": [
+        r"moods, epoch \d+: \d rows",
+        r"1 minute +│ 2026-01-01 00:00:00\S* +│ \S+ \S+ +│ positive +│ \d+ +│ 0\.\d+",
+    ],
 }
 """What a file prints, among other things, as regular expressions."""
 
