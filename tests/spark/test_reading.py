@@ -124,6 +124,8 @@ def test_plans_are_kept_only_if_rows_alone_decide(spark: SparkSession, tmp_path:
     }
     found = {name: is_fixed(source, function(source)) for name, (function, _) in maps.items()}
     assert found == {name: fixed for name, (_, fixed) in maps.items()}
+    timed = source.withColumn("now", F.current_timestamp())
+    assert is_fixed(timed, timed), "what a source computes is done when its rows arrive"
 
 
 def test_slots_change_while_the_plan_is_kept(spark: SparkSession, tmp_path: Path) -> None:

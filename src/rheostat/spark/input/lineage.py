@@ -46,7 +46,10 @@ def is_fixed(source: DataFrame, mapped: DataFrame) -> bool:
 
     A plan that reads other tables, the clock or random numbers is made anew in every epoch.
     """
-    if any(node.nodeName() not in _ROW_BY_ROW for node in _steps(source, mapped)):
+    steps = list(_steps(source, mapped))
+    if not steps:
+        return True  # whatever the source reads has been read when its rows arrive
+    if any(node.nodeName() not in _ROW_BY_ROW for node in steps):
         return False
     jvm, plan = mapped.sparkSession.sparkContext._jvm, _plan(mapped)
     assert jvm is not None
