@@ -6,7 +6,7 @@ VADER's lexicon (Hutto and Gilbert, 2014) comes with the package vaderSentiment:
 from __future__ import annotations
 
 import tempfile
-from functools import cache
+from functools import partial
 from importlib.resources import files
 
 import polars as pl
@@ -19,9 +19,8 @@ from rheostat.extras import load
 SCORED = pa.schema({"ts": pa.timestamp("us", tz="UTC"), "score": pa.float64(), "mood": pa.string()})
 
 
-@cache
 def lexicon() -> pl.DataFrame:
-    """Words and their valence, from -4 to 4."""
+    """Words and their valence, from -4 to 4. It is read once, and travels to the tasks with the function."""
     load("vaderSentiment", "the sentiment example")
     lines = (files("vaderSentiment") / "vader_lexicon.txt").read_text().splitlines()
     entries = [line.split("\t")[:2] for line in lines]
@@ -29,11 +28,11 @@ def lexicon() -> pl.DataFrame:
     return pl.DataFrame({"word": list(words), "valence": list(words.values())})
 
 
-def score(batch: pa.RecordBatch) -> pa.Table:
+def score(batch: pa.RecordBatch, words: pl.DataFrame) -> pa.Table:
     """The score of every text, from -1 to 1: the sum of its words' valences, scaled as VADER does it."""
     rows = pl.DataFrame(batch).with_row_index("row")
-    words = rows.select("row", word=pl.col("text").str.to_lowercase().str.extract_all("[a-z]+")).explode("word")
-    sums = words.join(lexicon(), on="word").group_by("row").agg(pl.col("valence").sum())
+    said = rows.select("row", word=pl.col("text").str.to_lowercase().str.extract_all("[a-z]+")).explode("word")
+    sums = said.join(words, on="word").group_by("row").agg(pl.col("valence").sum())
     total = pl.col("valence").fill_null(0.0)
     scored = rows.join(sums, on="row", how="left", maintain_order="left").with_columns(
         score=total / (total * total + 15).sqrt()
@@ -46,7 +45,7 @@ def score(batch: pa.RecordBatch) -> pa.Table:
 def moods(t: rh.Topology, texts: DataFrame) -> rh.Stream:
     """Texts and their mean score by mood, every minute. Texts have the columns ``ts`` and ``text``."""
     source = t.source(texts, event_time="ts", name="texts")
-    scored = source.map("scored", score, schema="ts timestamp, score double, mood string")
+    scored = source.map("scored", partial(score, words=lexicon()), schema="ts timestamp, score double, mood string")
     return scored.aggregate(
         "moods", by="mood", windows=rh.tumbling("1 minute"), texts=rh.count(), score=rh.mean("score")
     )

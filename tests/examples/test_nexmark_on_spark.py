@@ -96,7 +96,7 @@ def test_bids_are_logged_by_minute(spark: SparkSession, tmp_path: Path, events: 
 @pytest.mark.skipif(not SAMPLE.is_dir(), reason=f"no recorded sample in {SAMPLE}: set RHEOSTAT_DATA")
 def test_a_recorded_sample(spark: SparkSession, tmp_path: Path) -> None:
     """110 events that another implementation made: persons and auctions within 0.1 s, then bids over 25 s."""
-    names = ["q3", "q4", "q5", "q6", "q7", "q9", "q11", "q18", "q19", "q20", "q21", "q22"]
+    names = ["q3", "q4", "q5", "q6", "q7", "q11"]
     _write_sample(tmp_path / "in")
     for name, found in results(spark, names, tmp_path / "in", tmp_path / "checkpoint").items():
         assert_as_expected(name, found, tmp_path / "in")
