@@ -37,7 +37,11 @@ def book() -> list[str]:
     return [line for line in BOOK.read_text().splitlines() if line.strip()][1_000 : 1_000 + LINES]
 
 
-@pytest.fixture(scope="module", params=[made_up, pytest.param(book, marks=recorded)], ids=["made up", "recorded"])
+@pytest.fixture(
+    scope="module",
+    params=[made_up, pytest.param(book, marks=[recorded, pytest.mark.papers])],
+    ids=["made up", "recorded"],
+)
 def lines(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of files with the columns ``ts`` and ``text``."""
     folder = tmp_path_factory.mktemp("lines")
