@@ -102,8 +102,9 @@ class ShardSums:
         p50, p99 = np.full(len(self.rows), np.nan), np.full(len(self.rows), np.nan)
         shards = self.records["shard"]
         if np.bincount(shards, minlength=1).max() <= 1:
-            p50[shards] = (now - self.records["points"][:, _MEDIAN]) / 1e6
-            p99[shards] = (now - self.records["points"][:, _P99]) / 1e6
+            mean = now - self.records["arrival"]
+            p50[shards] = (mean - self.records["points"][:, _MEDIAN]) / 1e6
+            p99[shards] = (mean - self.records["points"][:, _P99]) / 1e6
             return p50, p99
         latencies, weights = self.points(now)
         owner = np.repeat(shards, len(QUANTILES)).astype(np.int64)
@@ -117,7 +118,7 @@ class ShardSums:
         Args:
             now: the time of the commit, in microseconds since 1970.
         """
-        latencies = (now - self.records["points"]) / 1e6
+        latencies = (now - self.records["arrival"][:, None] - self.records["points"]) / 1e6
         weights = self.records["timed"][:, None] * SHARES
         return latencies.ravel(), weights.ravel()
 

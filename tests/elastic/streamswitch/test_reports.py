@@ -85,7 +85,7 @@ def test_arrival_times_by_shard_are_those_of_the_rows(partials: list[tuple[int, 
     tally = ShardTally()
     tally.receive("s", shards, rows=rows, size=10)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shard_tally, "_EXACT", 0 if many else 1 << 16)
+        patch.setattr(shard_tally, "_SORTED", 0.0 if many else 1.0)
         tally.receive("s", shards, rows=rows, arrival=arrival, size=20)
         sums = ShardSums.of([PartReport("c", 0, shards=tally.records())], 10)
     spread = np.nanmax(arrival) - np.nanmin(arrival) if np.isfinite(arrival).any() else 0.0
