@@ -239,7 +239,7 @@ def _sorted(shards: Ints, ages: Floats, weights: Floats | None) -> tuple[Floats,
         order = np.argsort(number)
         return ages[order], weights[order]
     number.sort()
-    return (number % np.int64(_STEPS)) * width, np.ones(len(number))
+    return (number % np.int64(_STEPS)).astype(np.float64) * width, np.ones(len(number))
 
 
 def _binned(shards: Ints, ages: Floats, weights: Floats | None, bins: int) -> tuple[Floats, Floats]:
