@@ -52,6 +52,7 @@ class _Setting:
     home: Path
     seconds: int
     warm_up: int
+    bound: float
 
     def side(self, workload: str, side: str) -> Path:
         return self.home / workload / side
@@ -64,6 +65,7 @@ def run(
     say: Callable[[str], None] = lambda _: None,
     plot: Path | None = None,
     warm_up: int = WARM_UP,
+    bound: float = BOUND,
 ) -> dict[str, Any]:
     """Run all sides of some workloads and return the figures.
 
@@ -74,10 +76,11 @@ def run(
         say: called with each step.
         plot: where to draw latency and slots over time; None to draw nothing.
         warm_up: seconds at the begin of every run that do not count.
+        bound: seconds of the promise.
     """
-    promise = Latency(f"{round(BOUND * 1000)} milliseconds", over=f"{round(OVER * 1000)} milliseconds")
+    promise = Latency(f"{round(bound * 1000)} milliseconds", over=f"{round(OVER * 1000)} milliseconds")
     with tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder:
-        setting = _Setting(Path(folder), seconds, warm_up)
+        setting = _Setting(Path(folder), seconds, warm_up, bound)
         found: dict[str, dict[str, dict[str, Any]]] = {}
         runs: dict[str, dict[str, LiveRun]] = {}
         for workload in workloads:
@@ -92,7 +95,7 @@ def run(
             draw(plot, runs, promise, warm_up)
     kept = [w for w in found if found[w].get("static_large", {}).get("success_rate", 0.0) >= KEPT]
     return {
-        "bound_s": BOUND,
+        "bound_s": bound,
         "over_s": OVER,
         "seconds": seconds,
         "success_rate": _worst(found, "streamswitch", kept),
@@ -136,7 +139,7 @@ def _sides(
             "seconds": setting.seconds,
             "policy": {"drs_lb": "drs-lb", "streamswitch": "streamswitch"}.get(side, "static"),
             "slots": slots,
-            "bound": BOUND,
+            "bound": setting.bound,
             "over": OVER,
             "home": str(home),
             "record": side in RECORDED,

@@ -173,6 +173,7 @@ def slo(
         ),
     ] = "",
     seconds: Annotated[int, typer.Option(help="Seconds of a workload, after the warm-up.", min=5)] = 180,
+    bound: Annotated[float, typer.Option(help="Seconds of latency that are promised.", min=0.1)] = 3.0,
     plot: Annotated[Path | None, typer.Option(help="Draw latency and slots over time into this .svg or .png.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -182,7 +183,7 @@ def slo(
 
     workloads = _chosen(workload or [], list(LOADS), "--workload")
     sides = _chosen([s for s in policies.split(",") if s], list(bench_slo.SIDES), "--policies")
-    found = _with_status(lambda say: bench_slo.run(workloads, sides, seconds, say, plot))
+    found = _with_status(lambda say: bench_slo.run(workloads, sides, seconds, say, plot, bound=bound))
     if not as_json:
         _show_sides(found.pop("workloads"))
     _show(found, f"mean latency within {found['bound_s']} s over {found['over_s']} s", as_json)
