@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.model.smoothing import LOAD_HALF_LIFE as HALF_LIFE
-from rheostat.elastic.routing.shard_load import ShardLoads, dense
+from rheostat.elastic.routing.shard_load import ShardLoads, dense, three_digits
 
 EPOCHS = st.lists(st.dictionaries(st.integers(0, 7), st.floats(0, 1e6)), max_size=12)
 
@@ -60,7 +60,7 @@ def test_a_checkpoint_remembers_loads_to_three_digits(epochs: list[dict[int, flo
     pairs = json.loads(json.dumps(loads.to_pairs()))
     assert all(seconds > 0 for _, seconds in pairs)
     again = ShardLoads.of(8, pairs)
-    assert np.allclose(again.seconds, loads.seconds, rtol=0.005, atol=0)
+    assert np.allclose(again.seconds, loads.seconds, rtol=0.005, atol=1e-20)
     assert again.to_pairs() == loads.to_pairs()
 
 
@@ -88,3 +88,11 @@ def test_loads_are_values() -> None:
     loads = after([{0: 1.0}])
     loads.with_epoch(dense({0: 99.0}, 8))
     assert loads.seconds[0] == 1.0
+
+
+@given(st.lists(st.floats(1e-18, 1e18), min_size=1, max_size=20))
+def test_three_digits_are_those_of_the_text(values: list[float]) -> None:
+    found = three_digits(np.array(values))
+    assert found.tolist() == pytest.approx([float(f"{v:.3g}") for v in values], rel=0.006)
+    assert all(len(repr(v)) <= 20 for v in found.tolist()), "short in a manifest"
+    assert all(float(f"{v:.3g}") == v for v in found.tolist())

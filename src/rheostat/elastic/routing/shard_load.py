@@ -10,6 +10,9 @@ import numpy as np
 from rheostat.arrays import Floats, Ints
 from rheostat.elastic.model.smoothing import LOAD_HALF_LIFE, blend, share_of
 
+_EXACT_POWER = 22
+"""The largest power of ten that is exact as a float."""
+
 
 @dataclass(frozen=True, eq=False)
 class ShardLoads:
@@ -81,7 +84,20 @@ class ShardLoads:
 
     def to_pairs(self) -> tuple[tuple[int, float], ...]:
         """Return the shards that have any load, with their seconds to three digits."""
-        return tuple((int(s), float(f"{self.seconds[s]:.3g}")) for s in np.flatnonzero(self.seconds))
+        shards = np.flatnonzero(self.seconds > 10.0**-_EXACT_POWER)
+        return tuple(zip(shards.tolist(), three_digits(self.seconds[shards]).tolist(), strict=True))
+
+
+def three_digits(values: Floats) -> Floats:
+    """Return positive values rounded to three digits, so that they are short as text; below 1e-20 to fewer digits.
+
+    >>> three_digits(np.array([0.00123456, 7.0, 98765.4])).tolist()
+    [0.00123, 7.0, 98800.0]
+    """
+    digits = np.minimum(2 - np.floor(np.log10(values)).astype(np.int64), _EXACT_POWER)
+    up, down = 10.0 ** np.maximum(digits, 0), 10.0 ** np.maximum(-digits, 0)  # one of them is 1, and both are exact
+    rounded: Floats = np.rint(values * up / down) / up * down
+    return rounded
 
 
 def dense(values: Mapping[int, float], shards: int) -> Floats:
