@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Hashable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -15,6 +17,7 @@ from pyspark.sql import functions as F
 import rheostat as rh
 from rheostat.spark.epoch.epoch_state import EpochState
 from rheostat.spark.input.lineage import is_fixed
+from rheostat.spark.stage.planned_stages import PlannedStages
 from rheostat.spark.stage.task_reports import NO_SLOT, PartReport
 from rheostat.state.segments import Segment
 from tests.spark.streams import MINUTE, SECOND, Batches, assert_same, expected, read_stream, run, windowed
@@ -146,3 +149,42 @@ def test_slots_change_while_the_plan_is_kept(spark: SparkSession, tmp_path: Path
     queries.append(t.start(str(tmp_path / "checkpoint"), trigger=rh.AVAILABLE_NOW, on_progress=rescale))
     assert queries[0].await_termination(timeout=120)
     assert_same(out.frame(), expected(batches, WINDOWS, slack=MINUTE))
+
+
+def test_plans_over_results_are_kept(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A map, a process operator and a sink after windows: each is planned once, and slots may change meanwhile."""
+    planned: Counter[str] = Counter()
+    plan = PlannedStages.plan
+
+    def count(self: PlannedStages, name: str, key: Hashable, build: Callable[[], DataFrame], **options: Any) -> Any:
+        def counted() -> DataFrame:
+            planned[name] += 1
+            return build()
+
+        return plan(self, name, key, counted, **options)
+
+    monkeypatch.setattr(PlannedStages, "plan", count)
+    batches = many_epochs(8)
+    queries: list[rh.Query] = []
+    t = rh.Topology("results")
+    source = t.source(batches.stream(spark, tmp_path / "in"), event_time="ts", slack="20 seconds")
+    windows = source.aggregate("w", by="key", windows=rh.tumbling("20 seconds"), s=rh.sum("value"))
+    doubled = windows.map("doubled", lambda df: df.selectExpr("key", "window_end", "2 * s as s"))
+    written, out, read = (rh.sinks.memory() for _ in range(3))
+    windows.sink(out)
+    doubled.sink(written)
+    schema = "key string, window_end timestamp, s bigint"
+    doubled.process("p", lambda rows, _: (rows, None), by="key", order=None, schema=schema).sink(read)
+
+    def rescale(progress: rh.Progress) -> None:
+        if progress.epoch == 3 and queries:
+            queries[0].rescale(slots=3)
+
+    queries.append(t.start(str(tmp_path / "checkpoint"), trigger=rh.AVAILABLE_NOW, on_progress=rescale))
+    assert queries[0].await_termination(timeout=120)
+    wanted = sorted(out.frame().select("key", "window_end", pl.col("s") * 2).rows())
+    assert len(wanted) > 10
+    assert sorted(written.frame().select("key", "window_end", "s").rows()) == wanted
+    assert sorted(read.frame().select("key", "window_end", "s").rows()) == wanted
+    assert planned["write doubled"] == 1
+    assert planned["ingest 1"] == 2, "once for each number of slots"

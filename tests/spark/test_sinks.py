@@ -12,6 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import rheostat as rh
 from rheostat.errors import TopologyError
+from rheostat.spark.output.staged_rows import stage_frame
+from rheostat.state.files import Folder
 from tests.spark.streams import MINUTE, SECOND, T0, Batches, read_stream, run
 
 BATCHES = Batches.of([(0, "a", 1), (30 * SECOND, "b", 2)], [(5 * MINUTE, "a", 3)], [(9 * MINUTE, "c", 4)])
@@ -195,3 +197,9 @@ def test_a_repeated_epoch_replaces_rows_that_are_only_written(spark: SparkSessio
         found = spark.read.format(kind).load(str(out)).collect()
         assert sorted((r.epoch, r.key, r.value) for r in found) == [(0, "a", 1), (0, "b", 2), (1, "a", 3), (2, "c", 4)]
         assert query.status.rows == 4
+
+
+def test_columns_with_the_same_name_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(TopologyError, match="several columns are called 'id'"):
+        stage_frame(spark.range(1).selectExpr("id", "id as ID"), Folder.at(tmp_path))
+    assert not any(tmp_path.iterdir())

@@ -57,6 +57,18 @@ def test_deleting_what_is_not_there_is_nothing(tmp_path: Path, at: At) -> None:
 
 
 @either
+def test_a_folder_is_emptied_and_stays(tmp_path: Path, at: At) -> None:
+    folder = at(tmp_path)
+    folder.write("x", b"")
+    (folder / "full").create()
+    (folder / "full").write("y", b"")
+    for _ in range(2):
+        folder.empty()
+        assert folder.names(hidden=True) == []
+    assert tmp_path.is_dir()
+
+
+@either
 def test_files_and_folders_move(tmp_path: Path, at: At) -> None:
     folder = at(tmp_path)
     folder.write("x", b"data")

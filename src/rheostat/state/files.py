@@ -119,6 +119,10 @@ class Folder:
         if self.exists(name):
             self.filesystem.delete_dir(self.path(name))
 
+    def empty(self) -> None:
+        """Delete everything in the folder, which must exist."""
+        self.filesystem.delete_dir_contents(_open(self.uri)[1])
+
     def move(self, name: str, target: Folder, new_name: str) -> None:
         """Move a file or folder; atomic on local filesystems and HDFS."""
         self.filesystem.move(self.path(name), target.path(new_name))

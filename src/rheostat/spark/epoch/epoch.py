@@ -21,10 +21,12 @@ from rheostat.spark.epoch.clocks import BatchStart, batch_start, batch_time, wit
 from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
 from rheostat.spark.epoch.level import Level
 from rheostat.spark.epoch.query_context import QueryContext
-from rheostat.spark.epoch.source_counts import CountedWrite, Observed, SourceCounts
+from rheostat.spark.epoch.source_counts import CountedWrite, Observed, SourceCounts, read_observed
 from rheostat.spark.input.epoch_streams import EpochStreams
 from rheostat.spark.output.epoch_outputs import EpochOutputs
+from rheostat.spark.output.stream_stager import StreamStager
 from rheostat.spark.progress import Progress, latency_of
+from rheostat.spark.stage.planned_stages import observed_metrics
 from rheostat.spark.stage.task_reports import NO_SLOT, PartReport
 from rheostat.state.manifest import SourceState
 from rheostat.topology.nodes import Source
@@ -53,8 +55,10 @@ class Epoch:
         self._steps: dict[str, float] = {}
         self._state = EpochState(dict(self._manifest.tables))
         self._observed: dict[str, Observed] = {}
+        self._only_written = False
         self._counted_writes: dict[str, CountedWrite] = {}
         self._streams = EpochStreams(query.graph, batch, query.arrivals)
+        self._stager = StreamStager(self._streams, query.stages, query.is_fixed)
         self._outputs = EpochOutputs(
             graph=query.graph,
             plan=query.plan,
@@ -107,6 +111,7 @@ class Epoch:
         counters = {n: c for n, c in query.counters.items() if c.must_observe}
         ahead = query.loop.control.policy.ahead and reads > 0
         once = reads + len(written) == 1 and len(query.sources) == 1
+        self._only_written = once and bool(written)
         if not once or (ahead and not query.fixed):
             self._streams.cache()
         if ahead:
@@ -118,7 +123,7 @@ class Epoch:
         for name, source_counter in counters.items():
             if name in self._observed:
                 continue
-            if once and written:
+            if once and any(self._outputs.is_direct(stream) for stream in written):
                 self._counted_writes[name] = source_counter.observe_write()
                 self._streams.count_with(name, self._counted_writes[name].observe)
             elif once:
@@ -201,7 +206,7 @@ class Epoch:
         streams: dict[str, StreamSql] = {name: sql for name, sql in by_name.items() if sql is not None}
         if not streams:
             return []
-        fixed = level.number == 0 and self._query.fixed
+        fixed = all(self._query.is_fixed(name) for name in streams)
         observing = level.number == 0 and any(c.must_observe for c in self._query.counters.values())
         reports, observed = level.ingest(setting, self._streams, streams, self._state, fixed=fixed, observing=observing)
         self._observed.update(observed)
@@ -209,8 +214,11 @@ class Epoch:
 
     def _write_counted(self) -> None:
         """Write the rows of a source that are only written. It happens before the sinks, because it counts them."""
-        if self._counted_writes:
-            self._outputs.stage_sources(self._streams.stream)
+        if not self._only_written:
+            return
+        self._outputs.stage_sources(self._stager)
+        for plan in self._stager.plans:
+            self._observed.update(read_observed(observed_metrics(self._streams.spark, plan)))
         for name, write in self._counted_writes.items():
             self._observed[name] = write.read(self._streams.spark)
 
@@ -238,7 +246,7 @@ class Epoch:
 
     def _write_sinks(self, before: Watermarks, counts: Mapping[str, SourceCounts]) -> None:
         """Write all sinks, and the rows to keep aside if there are any."""
-        self._outputs.write(self._streams.stream)
+        self._outputs.write(self._stager)
         for source in self._query.sources:
             late = source.late == "aside" and counts[source.name].late > 0
             nulls = source.nulls == "aside" and counts[source.name].nulls > 0

@@ -84,7 +84,7 @@ class Level:
             The task reports, and by source the counts of rows made by ``SourceCounter.observe``.
         """
         feeds = plan_feeds(self.plan, self.number, streams)
-        leaf = rows.input_rows if fixed else None
+        leaf = rows.leaf(streams) if fixed else None
         if leaf is not None and self._stays_where_read(feeds):
             slots = max(max(setting.routing[c.name]) + 1 for c in self.components)
             leaf, tasks = with_few_partitions(setting.spark, leaf, slots)
@@ -123,7 +123,7 @@ class Level:
         else:
             key = feeds_sql(feeds, self.plan, streams, lambda _: "any"), len(spec.parts)
             run = self.stages.run(
-                "ingest", key, build, spec, spark=setting.spark, rows=leaf, arrays=routes, observing=observing
+                self._name, key, build, spec, spark=setting.spark, rows=leaf, arrays=routes, observing=observing
             )
         state.add(run.reports, fold)
         return run
@@ -151,13 +151,13 @@ class Level:
             rows.within_partitions().create_views()
             return reading_stage(setting.spark.sql(sql), self._by_name)
 
-        run = self.stages.run("ingest", sql, build, spec, spark=setting.spark, rows=leaf, observing=observing)
+        run = self.stages.run(self._name, sql, build, spec, spark=setting.spark, rows=leaf, observing=observing)
         state.add(run.reports, fold)
         return run
 
     def _stays_where_read(self, feeds: Sequence[Feed]) -> bool:
-        """True if partials need no exchange: one table of Spark's own aggregates, emitted when windows close."""
-        if len(feeds) != 1 or feeds[0].raw or self.keyed:
+        """True if partials need no exchange: one table over a source, of Spark's own aggregates that windows close."""
+        if self.number > 0 or len(feeds) != 1 or feeds[0].raw or self.keyed:
             return False
         (table,) = self.tables
         return not table.refreshes and table.finer is None
@@ -295,6 +295,11 @@ class Level:
             moved=setting.moved,
             head_starts=head_starts([setting.expected.get(part, 0.0) for part in parts]) if together else (),
         )
+
+    @property
+    def _name(self) -> str:
+        """Name of the stage that ingests rows."""
+        return f"ingest {self.number}"
 
     @property
     def _by_name(self) -> dict[str, WindowTable | KeyedTable]:

@@ -30,6 +30,7 @@ from rheostat.state.checkpoint import Checkpoint
 from rheostat.topology.event_time import EventTime
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
+from rheostat.windows.partials import ddl
 
 Probe = Callable[[str], None]
 """Called with the name of each step of an epoch when it is done; tests use it to make epochs fail."""
@@ -72,6 +73,7 @@ class QueryContext:
     recorder: Recorder = field(default_factory=Recorder)
     stages: PlannedStages = field(default_factory=PlannedStages)
     meter: SloMeter = field(init=False)
+    _fixed: dict[str, bool] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         keyed = [component.name for component in self.plan.components if component.attributes]
@@ -115,6 +117,22 @@ class QueryContext:
     def fixed(self) -> bool:
         """True if a plan for the tables over sources can be used in every epoch: maps do the same in each."""
         return all(is_fixed(source.frame, mapped) for source, mapped in self._mapped.values())
+
+    def is_fixed(self, stream: str) -> bool:
+        """True if the maps of a stream do the same in every epoch, so that a plan for its rows can be used again."""
+        if stream not in self._fixed:
+            origin = self.graph.origin_of(stream)
+            frame = origin.frame if isinstance(origin, Source) else self._no_results(origin.name)
+            mapped = frame
+            for step in self.graph.path_to(stream):
+                mapped = step.function(mapped)
+            self._fixed[stream] = is_fixed(frame, mapped)
+        return self._fixed[stream]
+
+    def _no_results(self, operator: str) -> DataFrame:
+        """A DataFrame like the results of an operator, without rows."""
+        spark = self.sources[0].frame.sparkSession
+        return spark.createDataFrame([], ddl(self.plan.result_schema(operator)))
 
     @cached_property
     def counters(self) -> dict[str, SourceCounter]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -51,6 +51,7 @@ class EpochStreams:
         self._arrivals = arrivals or {}
         self._sources = [n for n in graph.nodes.values() if isinstance(n, Source)]
         self._results: dict[str, ReadResults] = {}
+        self._result_rows: dict[str, tuple[Any, Any]] = {}
         self._streams: dict[str, DataFrame] = {}
         self._views: dict[str, str] = {}
         self._created: set[str] = set()
@@ -79,6 +80,25 @@ class EpochStreams:
             return None
         leaf = self._batch._jdf.queryExecution().logical()
         return leaf.rdd() if leaf.getClass().getSimpleName() == _LEAF else None
+
+    def leaf(self, names: Iterable[str]) -> Any:
+        """Spark's RDD that streams begin with, the micro-batch or results; None if they do not all begin with one.
+
+        If it has the results of an operator, plans that are made of these later begin with it.
+
+        Args:
+            names: names of streams.
+        """
+        origins = {origin.name: origin for origin in map(self._graph.origin_of, names)}
+        if any(isinstance(origin, Source) for origin in origins.values()):
+            return self.input_rows if len(origins) == 1 else None
+        if len(origins) > 1 or not origins.keys() <= self._results.keys():
+            return None
+        (operator,) = origins
+        if operator not in self._result_rows:
+            scan = self._results[operator](self.spark)._jdf.queryExecution()
+            self._result_rows[operator] = scan.toRdd(), scan.analyzed().schema()
+        return self._result_rows[operator][0]
 
     def within_partitions(self) -> EpochStreams:
         """The same streams, for plans in which every partition of the micro-batch is aggregated on its own.
@@ -129,6 +149,9 @@ class EpochStreams:
             elif isinstance(node, Source):
                 rows = self._source(node)
                 self._streams[name] = self._counts[name](rows) if name in self._counts else rows
+            elif name in self._result_rows:
+                frame = self.spark._jsparkSession.internalCreateDataFrame(*self._result_rows[name], False)
+                self._streams[name] = DataFrame(frame, self.spark)
             else:
                 self._streams[name] = self._results[name](self.spark)
         return self._streams[name]

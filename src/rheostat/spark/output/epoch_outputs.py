@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -10,6 +10,7 @@ from rheostat.planning.tables import PhysicalPlan
 from rheostat.spark.output.aside import rows_aside
 from rheostat.spark.output.sink_writers import write_format, write_sinks
 from rheostat.spark.output.staged_rows import StagedRows, stage_frame, staging_folder
+from rheostat.spark.output.stream_stager import StreamStager
 from rheostat.spark.stage.task_reports import PartReport
 from rheostat.state.files import Folder
 from rheostat.topology.graph import Graph
@@ -74,27 +75,32 @@ class EpochOutputs:
         self.staged |= new
         return new
 
-    def stage_sources(self, read: Callable[[str], DataFrame]) -> None:
+    def is_direct(self, stream: str) -> bool:
+        """True if Spark writes a stream to its only sink, a folder per epoch in a format of Spark, without staging."""
+        sinks = self._sinks_of(stream)
+        return len(sinks) == 1 and isinstance(sinks[0], FormatSink) and sinks[0].path is not None
+
+    def stage_sources(self, stager: StreamStager) -> None:
         """Stage the streams that begin with a source, so that their rows are computed now and not with the sinks.
 
         Args:
-            read: returns the rows of a stream by its name.
+            stager: stages streams.
         """
         for stream in {s.upstream: None for s in self._graph.sinks if not s.aside}:
             if isinstance(self._graph.origin_of(stream), Source):
-                self._of_sources[stream] = self._staged(stream, self._sinks_of(stream), read)
+                self._of_sources[stream] = self._staged(stream, self._sinks_of(stream), stager)
 
-    def write(self, read: Callable[[str], DataFrame]) -> None:
+    def write(self, stager: StreamStager) -> None:
         """Write the sinks of all streams, in this order:
 
         1. Stage every stream that is not staged yet: sources and the results of maps.
         2. Write the sinks. A Parquet sink moves staged files away, so all streams must be staged before.
 
         Args:
-            read: returns the rows of a stream by its name, for streams that tasks have not staged.
+            stager: stages streams that tasks have not staged.
         """
         sinks = {s.upstream: self._sinks_of(s.upstream) for s in self._graph.sinks if not s.aside}
-        staged = {stream: self._staged(stream, sinks[stream], read) for stream in sinks}
+        staged = {stream: self._staged(stream, sinks[stream], stager) for stream in sinks}
         for stream, rows in staged.items():
             if rows is not None:
                 self._write(stream, sinks[stream], rows)
@@ -114,7 +120,7 @@ class EpochOutputs:
         sinks = self._sinks_of(source.name, aside=True) or [default]
         windows = self._plan.windows_over(source.name)
         kept = rows_aside(rows, source.time_sql, windows, watermark, late=late, nulls=nulls)
-        self._write(stream, sinks, stage_frame(kept, self._folder(stream, sinks)))
+        self._write(stream, sinks, stage_frame(kept, self._empty_folder(stream, sinks)))
 
     def discard(self) -> None:
         """Delete the rows that were staged in the checkpoint. Call it after the commit."""
@@ -122,7 +128,7 @@ class EpochOutputs:
         for name in home.folders():
             home.delete_folder(name)
 
-    def _staged(self, stream: str, sinks: list[Sink], read: Callable[[str], DataFrame]) -> StagedRows | None:
+    def _staged(self, stream: str, sinks: list[Sink], stager: StreamStager) -> StagedRows | None:
         """The staged rows of a stream, which Spark writes now if no task has.
 
         None if its operator has no results, or if Spark has written the rows to their only sink, a folder per epoch.
@@ -135,10 +141,12 @@ class EpochOutputs:
                 return None
             if stream == origin.name:
                 return self.staged[stream]
-        if len(sinks) == 1 and isinstance(sinks[0], FormatSink) and sinks[0].path is not None:
-            write_format(sinks[0], read(stream), self._epoch)
+        if self.is_direct(stream):
+            (sink,) = sinks
+            assert isinstance(sink, FormatSink)
+            write_format(sink, stager.frame(stream), self._epoch)
             return None
-        return stage_frame(read(stream), self._folder(stream, sinks))
+        return stager.stage(stream, self._empty_folder(stream, sinks))
 
     def _write(self, stream: str, sinks: list[Sink], staged: StagedRows) -> None:
         if staged.rows:
@@ -147,6 +155,11 @@ class EpochOutputs:
     def _sinks_of(self, stream: str, *, aside: bool = False) -> list[Sink]:
         """The sinks of a stream, or with ``aside`` those for the rows that it keeps aside."""
         return [s.sink for s in self._graph.sinks if s.upstream == stream and s.aside == aside]
+
+    def _empty_folder(self, stream: str, sinks: list[Sink]) -> Folder:
+        folder = self._folder(stream, sinks)
+        folder.empty()  # of what an earlier attempt has left
+        return folder
 
     def _folder(self, stream: str, sinks: list[Sink]) -> Folder:
         folder = staging_folder(sinks, self._checkpoint / "results" / stream, self._epoch)

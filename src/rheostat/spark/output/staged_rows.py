@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
+from rheostat.errors import TopologyError
+from rheostat.spark.output.parquet_files import write_parquet
 from rheostat.state.files import Folder
 from rheostat.topology.sinks import ParquetSink, Sink
 from rheostat.windows.partials import Column, ddl
@@ -45,15 +52,37 @@ class StagedRows:
 
 
 def stage_frame(frame: DataFrame, folder: Folder) -> StagedRows:
-    """Write the rows of a DataFrame into a folder, with Spark."""
-    frame.write.mode("overwrite").parquet(folder.spark_uri)
+    """Write the rows of a DataFrame into an empty folder, with Spark."""
+    return stage_plan(frame.sparkSession, frame._jdf.queryExecution().executedPlan(), folder)
+
+
+def stage_plan(spark: SparkSession, plan: Any, folder: Folder) -> StagedRows:
+    """Write the rows of Spark's physical plan into an empty folder.
+
+    Args:
+        spark: the session of the epoch.
+        plan: the plan.
+        folder: the folder.
+    """
+    schema = _columns(plan.schema().json())
+    write_parquet(spark, plan, folder)
     files = tuple(n for n in folder.names() if n.endswith(".parquet"))
     return StagedRows(
         folder=folder,
         files=files,
         rows=sum(pq.read_metadata(folder.path(f), filesystem=folder.filesystem).num_rows for f in files),
-        schema=tuple(Column(name, type_) for name, type_ in frame.dtypes),
+        schema=schema,
     )
+
+
+@lru_cache(maxsize=64)
+def _columns(schema: str) -> tuple[Column, ...]:
+    """The columns of a schema that Spark wrote as JSON."""
+    fields = StructType.fromJson(json.loads(schema)).fields
+    names = Counter(f.name.lower() for f in fields)
+    if twice := [name for name, times in names.items() if times > 1]:
+        raise TopologyError(f"several columns are called {twice[0]!r}: rename all but one before they are written")
+    return tuple(Column(f.name, f.dataType.simpleString()) for f in fields)
 
 
 def staging_folder(sinks: Sequence[Sink], fallback: Folder, epoch: int) -> Folder:

@@ -127,19 +127,38 @@ class PlannedStages:
             arrays: the arrays of whole numbers that the DataFrame has as constants, each without its ``plan_arrays``
                 mark. They may differ between epochs with the same key.
         """
+        plan = self.plan(name, key, build, spark=spark, rows=rows, arrays=arrays)
+        if plan is None:
+            return _collected(build())
+        found = plan.executeCollect()
+        return Collected([found[i].getString(0) for i in range(len(found))], lambda: observed_metrics(spark, plan))
+
+    def plan(
+        self,
+        name: str,
+        key: Hashable,
+        build: Callable[[], DataFrame],
+        *,
+        spark: SparkSession,
+        rows: Any = None,
+        arrays: Sequence[Sequence[int]] = (),
+    ) -> Any:
+        """A copy of a kept plan with the input and arrays of an epoch, to be executed once; None if it is not kept.
+
+        The arguments are those of ``collect``.
+        """
         kept = self._kept.get(name)
         if kept is None or kept.key not in ((key, None), (key, arrays)):
             kept = self._kept[name] = _keep(key, arrays, build(), with_input=rows is not None)
         if kept.plan is None:
-            return _collected(build())
+            return None
         plan = kept.plan.clone()
         if kept.field is not None:
             for leaf in elements(plan.collectLeaves()):
                 kept.field.set(leaf, rows)
         if kept.arrays is not None:
             kept.arrays.set(spark.sparkContext, arrays)
-        found = plan.executeCollect()
-        return Collected([found[i].getString(0) for i in range(len(found))], lambda: _observed_metrics(spark, plan))
+        return plan
 
 
 def run_once(stage: DataFrame, spec: StageSpec, *, observing: bool = False) -> StageRun:
@@ -190,7 +209,13 @@ def _keep(key: Hashable, arrays: Sequence[Sequence[int]], stage: DataFrame, *, w
     return _Kept(key, plan, field, found)
 
 
-def _observed_metrics(spark: SparkSession, plan: Any) -> Any:
+def observed_metrics(spark: SparkSession, plan: Any) -> Any:
+    """Spark's observed metrics of a plan that was executed, a Scala map.
+
+    Args:
+        spark: the session of the epoch.
+        plan: Spark's physical plan.
+    """
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     collector = getattr(jvm.org.apache.spark.sql.execution, "CollectMetricsExec$")
