@@ -184,7 +184,7 @@ class Epoch:
             self._step("ingest")
             reports += level.close(setting, after, self._state)
             for operator, staged in self._outputs.stage(reports).items():
-                self._streams.add_results(operator, staged.frame)
+                self._streams.add_results(operator, staged.frame, staged.rows)
             self._step("close")
         return counts, after
 

@@ -20,6 +20,9 @@ _TAG = "rheostat_source"
 _LEAF = "LogicalRDD"
 """The plan of a micro-batch as Spark hands it over."""
 
+_FEW = 10_000
+"""So many results are read by one task: a second task, and its file, would cost more than they save."""
+
 ReadResults = Callable[[SparkSession], DataFrame]
 """Reads the results of an operator in this epoch."""
 
@@ -51,6 +54,7 @@ class EpochStreams:
         self._arrivals = arrivals or {}
         self._sources = [n for n in graph.nodes.values() if isinstance(n, Source)]
         self._results: dict[str, ReadResults] = {}
+        self._few: dict[str, bool] = {}
         self._result_rows: dict[str, tuple[Any, Any]] = {}
         self._streams: dict[str, DataFrame] = {}
         self._views: dict[str, str] = {}
@@ -97,7 +101,9 @@ class EpochStreams:
         (operator,) = origins
         if operator not in self._result_rows:
             scan = self._results[operator](self.spark)._jdf.queryExecution()
-            self._result_rows[operator] = scan.toRdd(), scan.analyzed().schema()
+            rows = scan.toRdd()
+            rows = rows.toJavaRDD().coalesce(1).rdd() if self._few[operator] else rows
+            self._result_rows[operator] = rows, scan.analyzed().schema()
         return self._result_rows[operator][0]
 
     def within_partitions(self) -> EpochStreams:
@@ -130,14 +136,16 @@ class EpochStreams:
         self._streams.clear()
         self._created.clear()
 
-    def add_results(self, operator: str, read: ReadResults) -> None:
+    def add_results(self, operator: str, read: ReadResults, rows: int) -> None:
         """Add the results of an operator as a stream, for operators of the next level and for sinks.
 
         Args:
             operator: name of a consolidate or process operator.
             read: reads its results; called only if they are needed.
+            rows: the number of results.
         """
         self._results[operator] = read
+        self._few[operator] = rows <= _FEW
 
     def stream(self, name: str) -> DataFrame:
         """The rows of a stream: those of its source or operator, with the maps in between applied."""
