@@ -9,5 +9,6 @@ In reading order:
 ``level``          one level of the dataflow: ingest rows, then close windows and call timers
 ``ahead_counts``   rows of every shard, counted before routing, for policies that look ahead
 ``source_counts``  rows, late rows and newest event time of every source
+``stream_stager``  stages streams that no task has staged, with plans that are kept
 ``clocks``         watermarks of merged streams, and the time at which Spark began an epoch
 """

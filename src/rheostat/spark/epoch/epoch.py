@@ -22,9 +22,9 @@ from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
 from rheostat.spark.epoch.level import Level
 from rheostat.spark.epoch.query_context import QueryContext
 from rheostat.spark.epoch.source_counts import CountedWrite, Observed, SourceCounts, read_observed
+from rheostat.spark.epoch.stream_stager import StreamStager
 from rheostat.spark.input.epoch_streams import EpochStreams
 from rheostat.spark.output.epoch_outputs import EpochOutputs
-from rheostat.spark.output.stream_stager import StreamStager
 from rheostat.spark.progress import Progress, latency_of
 from rheostat.spark.stage.planned_stages import observed_metrics
 from rheostat.spark.stage.task_reports import NO_SLOT, PartReport

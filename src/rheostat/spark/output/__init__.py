@@ -4,7 +4,6 @@ In reading order:
 
 ``parquet_files``  Spark writes the rows of a finished plan
 ``staged_rows``    rows of an epoch as Parquet files, before they are written to sinks
-``stream_stager``  stages streams that no task has staged, with plans that are kept
 ``epoch_outputs``  all output of one epoch: stages it, writes the sinks, keeps rows aside
 ``sink_writers``   writes staged rows to each kind of sink, idempotent by epoch
 ``aside``          selects the rows of a source to keep aside

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -10,12 +11,21 @@ from rheostat.planning.tables import PhysicalPlan
 from rheostat.spark.output.aside import rows_aside
 from rheostat.spark.output.sink_writers import write_format, write_sinks
 from rheostat.spark.output.staged_rows import StagedRows, stage_frame, staging_folder
-from rheostat.spark.output.stream_stager import StreamStager
 from rheostat.spark.stage.task_reports import PartReport
 from rheostat.state.files import Folder
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Consolidate, Process, Source
 from rheostat.topology.sinks import FormatSink, ParquetSink, Sink
+
+
+class Stager(Protocol):
+    """Stages streams that no task has staged: the rows of sources, and what maps make of rows and results."""
+
+    def frame(self, stream: str) -> DataFrame:
+        """The rows of a stream, not staged."""
+
+    def stage(self, stream: str, folder: Folder) -> StagedRows:
+        """Write the rows of a stream into an empty folder."""
 
 
 class EpochOutputs:
@@ -80,7 +90,7 @@ class EpochOutputs:
         sinks = self._sinks_of(stream)
         return len(sinks) == 1 and isinstance(sinks[0], FormatSink) and sinks[0].path is not None
 
-    def stage_sources(self, stager: StreamStager) -> None:
+    def stage_sources(self, stager: Stager) -> None:
         """Stage the streams that begin with a source, so that their rows are computed now and not with the sinks.
 
         Args:
@@ -90,7 +100,7 @@ class EpochOutputs:
             if isinstance(self._graph.origin_of(stream), Source):
                 self._of_sources[stream] = self._staged(stream, self._sinks_of(stream), stager)
 
-    def write(self, stager: StreamStager) -> None:
+    def write(self, stager: Stager) -> None:
         """Write the sinks of all streams, in this order:
 
         1. Stage every stream that is not staged yet: sources and the results of maps.
@@ -128,7 +138,7 @@ class EpochOutputs:
         for name in home.folders():
             home.delete_folder(name)
 
-    def _staged(self, stream: str, sinks: list[Sink], stager: StreamStager) -> StagedRows | None:
+    def _staged(self, stream: str, sinks: list[Sink], stager: Stager) -> StagedRows | None:
         """The staged rows of a stream, which Spark writes now if no task has.
 
         None if its operator has no results, or if Spark has written the rows to their only sink, a folder per epoch.

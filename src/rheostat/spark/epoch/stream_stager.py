@@ -1,4 +1,4 @@
-"""Stages streams that no task has staged: the rows of sources, and what maps make of rows and results."""
+"""Stages the rows of sources, and what maps make of rows and results, with plans that are kept."""
 
 from __future__ import annotations
 
