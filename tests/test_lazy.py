@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import rheostat as rh
-from rheostat.elastic import elysium, policies
+from rheostat.elastic import elysium, policies, posg
 from rheostat.planning import enorm
 
-PACKAGES: list[Any] = [rh, policies, elysium, enorm]
+PACKAGES: list[Any] = [rh, policies, elysium, posg, enorm]
 FOR_ANNOTATIONS = {"rheostat.elastic.policies": {"Elastic", "Latency", "Policy"}}
 """By module, what it imports for annotations alone."""
 

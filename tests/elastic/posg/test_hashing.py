@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.elastic.posg.hashing import column, items_of, multipliers
+from rheostat.elastic.posg.compiled_hash import column
+from rheostat.elastic.posg.hashing import items_of, multipliers
 from rheostat.errors import ConfigurationError
 
 QUICK = settings(deadline=None, max_examples=60)

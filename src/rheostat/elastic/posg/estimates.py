@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.elastic.posg.compiled_sketch import lightest
 from rheostat.elastic.posg.hashing import Items, Multipliers, multipliers
-from rheostat.elastic.posg.sketch import Costs, CostSketch, lightest
+from rheostat.elastic.posg.sketch import Costs, CostSketch
 from rheostat.errors import ConfigurationError
 
 

@@ -13,9 +13,10 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from rheostat.elastic.posg.compiled_hash import column
 from rheostat.elastic.posg.estimates import Estimates
 from rheostat.elastic.posg.exchanges import even_out
-from rheostat.elastic.posg.hashing import Items, Multipliers, column, items_of
+from rheostat.elastic.posg.hashing import Items, Multipliers, items_of
 from rheostat.elastic.posg.sketch import Costs
 from rheostat.errors import ConfigurationError
 from rheostat.jit import compiled

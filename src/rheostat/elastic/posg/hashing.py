@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.errors import ConfigurationError
-from rheostat.jit import compiled
 
 Items = npt.NDArray[np.int64]
 """Items of tuples."""
@@ -63,11 +62,13 @@ def _split_mix(seed: int, step: int) -> int:
     return z ^ (z >> 31)
 
 
-@compiled
-def column(numbers: Multipliers, row: int, item: int, columns: int) -> int:
-    """Return the column of an item in a row."""
-    half = np.uint64(32)
-    bits = np.uint64(item)
+def columns_of(numbers: Multipliers, items: Items, columns: int) -> Items:
+    """Return the columns of items: a row per hash function, a column per item.
+
+    >>> columns_of(multipliers(1, 4), items_of([3, 1, 3]), columns=54).shape
+    (4, 3)
+    """
+    half, bits = np.uint64(32), items.astype(np.uint64)
     low, high = bits & np.uint64(0xFFFFFFFF), bits >> half
-    mixed = (numbers[row, 0] * low + numbers[row, 1] * high + numbers[row, 2]) >> half
-    return np.int64((mixed * np.uint64(columns)) >> half)  # type: ignore[return-value]
+    mixed = (numbers[:, 0:1] * low + numbers[:, 1:2] * high + numbers[:, 2:3]) >> half
+    return ((mixed * np.uint64(columns)) >> half).astype(np.int64)

@@ -3,6 +3,9 @@
 F counts executions and W sums their execution times, in the same cells. Of an item's cells, the one with the smallest
 count is disturbed least by other items, and W / F in that cell estimates the item's execution time. The package
 ``datasketches`` has count-min sketches, but no pair of them that share cells.
+
+Loops over single tuples are compiled (``compiled_sketch``) and loaded at their first use; ``array_sketch`` does the
+same for whole arrays without Numba, for Spark's workers.
 """
 
 from __future__ import annotations
@@ -16,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rheostat.arrays import Ints
-from rheostat.elastic.posg.hashing import Items, Multipliers, column, items_of, multipliers
+from rheostat.elastic.posg.hashing import Multipliers, items_of, multipliers
 from rheostat.errors import ConfigurationError
-from rheostat.jit import compiled
 
 ROWS, COLUMNS = 4, 54
 """The paper's shape for a precision of 0.05 and a failure probability of 0.1."""
@@ -102,8 +104,10 @@ class CostSketch:
             raise ConfigurationError(
                 f"{len(which)} items need as many execution times, not an array of shape {seconds.shape}"
             )
+        from rheostat.elastic.posg.compiled_sketch import update  # noqa: PLC0415
+
         frequencies, times = self.frequencies.copy(), self.times.copy()
-        if not _update(self._multipliers, frequencies, times, which, seconds):
+        if not update(self._multipliers, frequencies, times, which, seconds):
             raise ConfigurationError("execution times must be finite and not negative: check how they are measured")
         return replace(self, frequencies=_read_only(frequencies), times=_read_only(times))
 
@@ -154,8 +158,7 @@ class CostSketch:
 
     def counts(self, items: npt.ArrayLike) -> Ints:
         """Return the estimated number of executions of each item, which is never too low."""
-        counts_and_costs = _query(self._multipliers, self.cells(), items_of(items))
-        return counts_and_costs[:, 0].astype(np.int64)
+        return self._query(items, None)[:, 0].astype(np.int64)
 
     def costs(self, items: npt.ArrayLike, unseen: float | None = None) -> Costs:
         """Return the estimated seconds of an execution of each item (Listing III.2).
@@ -164,46 +167,17 @@ class CostSketch:
             items: the items.
             unseen: estimated seconds of items that were never executed; None for the mean over cells.
         """
-        seconds: Costs = _query(self._multipliers, self.cells(unseen), items_of(items))[:, 1]
-        return seconds
+        return self._query(items, unseen)[:, 1]
+
+    def _query(self, items: npt.ArrayLike, unseen: float | None) -> Costs:
+        """Return count and estimated seconds of each item."""
+        from rheostat.elastic.posg.compiled_sketch import query  # noqa: PLC0415
+
+        return query(self._multipliers, self.cells(unseen), items_of(items))
 
     @property
     def _multipliers(self) -> Multipliers:
         return multipliers(self.seed, self.shape[0])
-
-
-@compiled
-def lightest(numbers: Multipliers, cells: Costs, item: int) -> tuple[float, float]:
-    """Return count and estimate of the item's cell with the smallest count; of equal ones, that of the first row."""
-    least, cost = np.inf, 0.0
-    for row in range(cells.shape[0]):
-        where = column(numbers, row, item, cells.shape[1])
-        count = cells[row, where, 0]
-        cost = cells[row, where, 1] if count < least else cost
-        least = min(count, least)
-    return least, cost
-
-
-@compiled
-def _update(numbers: Multipliers, frequencies: Ints, times: Costs, items: Items, costs: Costs) -> bool:
-    """Add executions in place; return True if all costs are finite and not negative."""
-    valid = True
-    for position in range(len(items)):
-        valid = valid and 0.0 <= costs[position] < np.inf
-        for row in range(len(numbers)):
-            where = column(numbers, row, items[position], frequencies.shape[1])
-            frequencies[row, where] += 1
-            times[row, where] += costs[position]
-    return valid
-
-
-@compiled
-def _query(numbers: Multipliers, cells: Costs, items: Items) -> Costs:
-    """Return count and estimate of the lightest cell of each item."""
-    counts_and_costs = np.empty((len(items), 2))
-    for position in range(len(items)):
-        counts_and_costs[position, 0], counts_and_costs[position, 1] = lightest(numbers, cells, items[position])
-    return counts_and_costs
 
 
 def _read_only(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
