@@ -18,6 +18,12 @@ Clock = Literal["processing", "event"]
 Over = Literal["polars", "arrow"]
 """The kind of frame that a user's function takes and returns."""
 
+GroupingName = Literal["lpt", "posg", "round_robin"]
+"""How ``apply`` deals rows to slots: the longest of an epoch first, greedily as they come (POSG), or in turn."""
+
+CalledWith = Literal["rows", "polars", "arrow"]
+"""What ``apply`` calls a function with: a row at a time, or the rows of a slot as a frame."""
+
 ExplainFormat = Literal["text", "mermaid"]
 """The output format of ``explain``."""
 

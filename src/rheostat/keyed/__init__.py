@@ -1,4 +1,4 @@
-"""Keyed state as pure functions: the columns of a key's state, and the calls of the user's functions with it.
+"""Calls of the user's functions as pure functions: with keyed state, and without any.
 
 In reading order:
 
@@ -7,4 +7,5 @@ In reading order:
 ``declared_types``  checks what the user's functions return against the declared columns and types
 ``frame_calls``     the whole-frame form: one call for all rows of a slot
 ``key_calls``       the key-by-key form: one call per key
+``apply_calls``     functions without state: row by row or over frames, with what rows cost by item
 """

@@ -6,6 +6,7 @@ Pure functions: nothing here imports PySpark, reads a clock or touches files. In
 ``physical``       makes the physical plan of a topology
 ``feeds``          the partials and rows that are shuffled to the tables of a level
 ``feed_sql``       the feeds of a level as one Spark SQL query
+``apply_sql``      the rows of an apply operator as Spark SQL
 ``results``        turns merged partials into result columns
 ``compatibility``  checks whether a topology can continue from an older checkpoint
 ``view``           the plan as ``explain`` shows it

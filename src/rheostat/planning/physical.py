@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from rheostat.keyed.keyed_layout import layout_of
 from rheostat.planning.enorm.fusion import fuse
-from rheostat.planning.tables import Component, KeyedTable, PhysicalPlan, Pin, WindowOutput, WindowTable
+from rheostat.planning.tables import Applied, Component, KeyedTable, PhysicalPlan, Pin, WindowOutput, WindowTable
 from rheostat.topology.graph import Graph
-from rheostat.topology.nodes import Compute, Consolidate, Process
+from rheostat.topology.nodes import Apply, Compute, Consolidate, Process
 from rheostat.windows.consolidation import ConsolidationPlan, plan_consolidation
 from rheostat.windows.partials import ROW_COUNT, Column, Partial, quoted
 from rheostat.windows.window import Window
@@ -38,7 +38,9 @@ def plan_physical(graph: Graph, pins: Mapping[str, Pin] | None = None) -> Physic
     tables = [_table(graph, members, routes[members[0].name], pins) for members in groups.values()]
     tables = [_with_finer(t, tables) for t in tables]
     keyed = [_keyed_table(graph, n) for n in graph.nodes.values() if isinstance(n, Process)]
-    return PhysicalPlan({t.name: t for t in tables}, _components([*tables, *keyed]), {t.name: t for t in keyed})
+    applied = {n.name: Applied(n, graph.level_of(n.name)) for n in graph.nodes.values() if isinstance(n, Apply)}
+    components = _components([*tables, *keyed])
+    return PhysicalPlan({t.name: t for t in tables}, components, {t.name: t for t in keyed}, applied)
 
 
 def _keyed_table(graph: Graph, process: Process) -> KeyedTable:

@@ -3,7 +3,8 @@
 A *table* is the state of one or more compute operators with the same stream, keys and windows (``WindowTable``), or of
 one process operator (``KeyedTable``). A *component* consists of the tables that are routed by the same attributes; each
 of its slots is one task. A *level* is everything that runs in the same stage: its components have their own slots but
-share one exchange. A topology has more than one level only if a stateful operator reads the results of another one.
+share one exchange. A topology has more than one level only if an operator reads the results of another one. Apply
+operators have no table, but results; each is a stage of its own on its level.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 
 from rheostat.keyed.keyed_layout import KeyedLayout
 from rheostat.topology.aggregates import BoundAggregate
-from rheostat.topology.nodes import Process
+from rheostat.topology.nodes import Apply, Process
 from rheostat.windows.consolidation import ConsolidationPlan
 from rheostat.windows.partials import Column
 from rheostat.windows.window import Window
@@ -101,6 +102,19 @@ class KeyedTable:
 
 
 @dataclass(frozen=True)
+class Applied:
+    """An apply operator as the runtime executes it.
+
+    Attributes:
+        apply: the operator.
+        level: 0 for operators over a source, 1 for operators over results, and so on.
+    """
+
+    apply: Apply
+    level: int
+
+
+@dataclass(frozen=True)
 class Component:
     """Tables that are routed together.
 
@@ -140,16 +154,19 @@ class PhysicalPlan:
         tables: the window tables, by name.
         components: all components, by level.
         keyed: the keyed tables, by name.
+        applied: the apply operators, by name.
     """
 
     tables: Mapping[str, WindowTable]
     components: tuple[Component, ...]
     keyed: Mapping[str, KeyedTable] = field(default_factory=dict)
+    applied: Mapping[str, Applied] = field(default_factory=dict)
 
     @property
     def levels(self) -> int:
-        """The number of stateful stages that run one after the other in an epoch."""
-        return 1 + max((c.level for c in self.components), default=-1)
+        """The number of stages with results that run one after the other in an epoch."""
+        stages = [*(c.level for c in self.components), *(a.level for a in self.applied.values())]
+        return 1 + max(stages, default=-1)
 
     @property
     def clocks(self) -> set[str]:
@@ -164,6 +181,10 @@ class PhysicalPlan:
         """The keyed tables of a level."""
         return [t for t in self.keyed.values() if t.level == level]
 
+    def applied_at(self, level: int) -> list[Apply]:
+        """The apply operators of a level."""
+        return [a.apply for a in self.applied.values() if a.level == level]
+
     def components_at(self, level: int) -> list[Component]:
         """The components of a level."""
         return [c for c in self.components if c.level == level]
@@ -174,14 +195,22 @@ class PhysicalPlan:
         keyed = [upstream for t in self.keyed_at(level) for upstream in t.process.upstreams]
         return list(dict.fromkeys([*windows, *keyed]))
 
+    @property
+    def streams_read(self) -> list[str]:
+        """The streams that tables and apply operators of any level read, without duplicates."""
+        tables = [stream for level in range(self.levels) for stream in self.streams_at(level)]
+        return list(dict.fromkeys([*tables, *(a.apply.upstream for a in self.applied.values())]))
+
     def windows_over(self, source: str) -> list[Window]:
         """The requested windows over the rows of a source, without duplicates."""
         tables = [t for t in self.tables_at(0) if t.clock == source]
         return sorted({w for t in tables for w in t.plan.requested})
 
     def result_schema(self, operator: str) -> tuple[Column, ...]:
-        """The columns of the results of a consolidate or process operator, in order."""
+        """The columns of the results of an apply, consolidate or process operator, in order."""
         if operator in self.keyed:
             return self.keyed[operator].process.schema
+        if operator in self.applied:
+            return self.applied[operator].apply.schema
         outputs = (o for t in self.tables.values() for o in t.outputs)
         return next(o.schema for o in outputs if o.operator == operator)

@@ -9,7 +9,7 @@ from rheostat.choices import ExplainFormat, check_choice
 from rheostat.durations import label, micros
 from rheostat.planning.tables import PhysicalPlan, WindowTable
 from rheostat.topology.graph import Graph, in_order
-from rheostat.topology.nodes import Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
+from rheostat.topology.nodes import Apply, Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
 from rheostat.windows.consolidation import PANE, ConsolidationPlan
 
 _HOUR = micros("1 hour")
@@ -21,10 +21,10 @@ class OperatorView:
 
     Attributes:
         name: its name.
-        kind: ``source``, ``map``, ``compute``, ``consolidate`` or ``process``.
+        kind: ``source``, ``map``, ``apply``, ``compute``, ``consolidate`` or ``process``.
         detail: what it does, as a short text.
         upstreams: the operators it reads.
-        component: the component that it runs in; None for sources and maps.
+        component: the component that it runs in; None for sources, maps and apply operators.
     """
 
     name: str
@@ -137,18 +137,26 @@ class View:
         return as_text(self) if format == "text" else as_mermaid(self)
 
 
-def view_of(graph: Graph, plan: PhysicalPlan, routing: Mapping[str, tuple[int, ...]]) -> View:
+def view_of(
+    graph: Graph,
+    plan: PhysicalPlan,
+    routing: Mapping[str, tuple[int, ...]],
+    dealing: Mapping[str, str] | None = None,
+) -> View:
     """The view of a planned topology.
 
     Args:
         graph: the topology.
         plan: its plan.
         routing: by component, the slot of every shard.
+        dealing: by apply operator, how its rows are dealt now, in words.
     """
     component_of = {t: c.name for c in plan.components for t in c.tables}
     runs_in = {o: component_of[t.name] for t in plan.tables.values() for o in _operators(t)}
     runs_in |= {name: component_of[name] for name in plan.keyed}
-    operators = tuple(_operator(n, runs_in.get(n.name)) for n in in_order(graph.nodes.values()))
+    operators = tuple(
+        _operator(n, runs_in.get(n.name), (dealing or {}).get(n.name, "")) for n in in_order(graph.nodes.values())
+    )
     components = tuple(
         ComponentView(
             name=c.name,
@@ -165,8 +173,8 @@ def view_of(graph: Graph, plan: PhysicalPlan, routing: Mapping[str, tuple[int, .
         components=components,
         tables=tuple(_table(t) for t in plan.tables.values()),
         sinks=tuple(SinkView(stream=s.upstream, aside=s.aside, sink=_sink(s)) for s in graph.sinks),
-        shuffles=len(plan.tables) + plan.levels,
-        unfused_shuffles=len(stateful),
+        shuffles=len(plan.tables) + len({c.level for c in plan.components}) + len(plan.applied),
+        unfused_shuffles=len(stateful) + len(plan.applied),
     )
 
 
@@ -248,11 +256,10 @@ def _operators(table: WindowTable) -> list[str]:
     return [*table.operators, *(o.operator for o in table.outputs)]
 
 
-def _operator(node: Node, component: str | None) -> OperatorView:
+def _operator(node: Node, component: str | None, dealing: str) -> OperatorView:
     kind = type(node).__name__.lower()
-    return OperatorView(
-        name=node.name, kind=kind, detail=_detail(node), upstreams=upstreams_of(node), component=component
-    )
+    detail = _detail(node) + (f"; {dealing}" if dealing else "")
+    return OperatorView(name=node.name, kind=kind, detail=detail, upstreams=upstreams_of(node), component=component)
 
 
 def _detail(node: Node) -> str:
@@ -260,6 +267,8 @@ def _detail(node: Node) -> str:
         return f"by {node.event_time}, slack {label(node.slack)}"
     if isinstance(node, Map):
         return "Python over Arrow batches" if node.python else "Spark expressions"
+    if isinstance(node, Apply):
+        return _apply_detail(node)
     if isinstance(node, Compute):
         return f"by {', '.join(node.keys) or 'nothing'}: {', '.join(a.name for a in node.aggregates)}"
     if isinstance(node, Process):
@@ -267,6 +276,14 @@ def _detail(node: Node) -> str:
         kept = ", ".join(c.name for c in node.state) or "nothing"
         return f"by {', '.join(node.keys)}, {how}; keeps {kept}"
     return f"{', '.join(w.label for w in node.windows)} ({node.emit})"
+
+
+def _apply_detail(node: Apply) -> str:
+    called = "row by row" if node.over == "rows" else f"over {node.over} frames"
+    cost = f"costs by {', '.join(node.cost_by)}" if node.cost_by else "all rows cost the same"
+    dealt = f"dealt by {node.grouping.upper()}" if node.learns else "dealt in turn"
+    slots = "as many slots as cores" if node.slots is None else f"{node.slots} slot{'s' if node.slots != 1 else ''}"
+    return f"{called}, {cost}: {dealt} to {slots}{', in order' if node.ordered else ''}"
 
 
 def _sink(node: SinkNode) -> str:

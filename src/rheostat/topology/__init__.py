@@ -7,6 +7,7 @@ Nothing here imports PySpark, reads a clock or touches files. In reading order:
 - ``nodes``: the operators as plain values
 - ``event_time``: the event time of a stream's rows
 - ``maps``: ``Stream.map`` with a Python function over Arrow batches
+- ``apply``: the checks of ``apply``
 - ``window_nodes``: the checks of ``aggregate``, ``compute`` and ``consolidate``
 - ``aggregates``: the aggregates for windows, such as ``rh.count``
 - ``process``: the checks of ``process`` and ``process_keys``

@@ -9,7 +9,7 @@ from rheostat.choices import Kept, check_choice
 from rheostat.durations import Duration, micros
 from rheostat.errors import TopologyError
 from rheostat.topology.event_time import EventTime
-from rheostat.topology.nodes import Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
+from rheostat.topology.nodes import Apply, Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
 from rheostat.topology.stream import Stream
 from rheostat.types import TIMESTAMPS
 
@@ -148,7 +148,7 @@ class Graph:
         """The consolidate operators of a compute operator."""
         return [n for n in self.nodes.values() if isinstance(n, Consolidate) and n.upstream == compute]
 
-    def origin_of(self, name: str) -> Source | Consolidate | Process:
+    def origin_of(self, name: str) -> Source | Apply | Consolidate | Process:
         """The nearest operator upstream that is not a map, the stream's own operator included."""
         node = self.nodes[name]
         while isinstance(node, Map):
@@ -158,13 +158,13 @@ class Graph:
         return node
 
     def level_of(self, name: str) -> int:
-        """How many stateful operators come before a compute or process operator, on the longest path from a source."""
+        """How many operators with results come before an apply, compute or process operator, on the longest path."""
         levels = []
         for upstream in upstreams_of(self.nodes[name]):
             origin = self.origin_of(upstream)
             if isinstance(origin, Consolidate):
                 levels.append(1 + self.level_of(origin.upstream))
-            elif isinstance(origin, Process):
+            elif isinstance(origin, (Apply, Process)):
                 levels.append(1 + self.level_of(origin.name))
         return max(levels, default=0)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rheostat.choices import Clock, Emit, Kept, Over
+from rheostat.choices import CalledWith, Clock, Emit, GroupingName, Kept, Over
 from rheostat.topology.aggregates import BoundAggregate
 from rheostat.topology.event_time import EventTime
 from rheostat.topology.sinks import Sink
@@ -186,6 +186,42 @@ class Process:
         return self.per_key or self.on_timer is not None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Apply:
+    """A stateless operator whose rows are dealt to slots by what they cost (POSG).
+
+    Attributes:
+        name: the operator's name.
+        upstream: the stream it reads.
+        inputs: the columns that the function reads.
+        schema: the columns of its output.
+        function: the user's function.
+        over: what the function is called with: ``rows``, one at a time, or all of a slot as ``polars`` or ``arrow``.
+        cost_by: columns that decide what a row costs; empty if all rows cost the same.
+        grouping: how rows are dealt: ``lpt``, ``posg`` or ``round_robin``.
+        ordered: True if the output keeps the order of the input.
+        slots: number of slots; None for as many as Spark has cores.
+        time_limit: seconds that the function may run in one task.
+    """
+
+    name: str
+    upstream: str
+    inputs: tuple[Column, ...]
+    schema: tuple[Column, ...]
+    function: Callable[..., Any] = field(compare=False, repr=False)
+    over: CalledWith = "rows"
+    cost_by: tuple[str, ...] = ()
+    grouping: GroupingName = "lpt"
+    ordered: bool = False
+    slots: int | None = None
+    time_limit: float = 600.0
+
+    @property
+    def learns(self) -> bool:
+        """True if costs are measured and rows may be dealt by them."""
+        return self.grouping != "round_robin" and bool(self.cost_by)
+
+
 @dataclass(frozen=True)
 class SinkNode:
     """A sink and the stream that it reads.
@@ -201,7 +237,7 @@ class SinkNode:
     aside: bool = False
 
 
-Node = Source | Map | Compute | Consolidate | Process
+Node = Source | Map | Apply | Compute | Consolidate | Process
 
 
 def upstreams_of(node: Node) -> tuple[str, ...]:

@@ -140,14 +140,14 @@ def process_node(request: ProcessRequest, inputs: list[ProcessInput], schema: Sc
         TopologyError: an argument does not fit; the message names the operator and the column.
     """
     where, options = request.where, request.state_options
-    keys = _names(request.by)
+    keys = names_of(request.by)
     ordered = request.order is not None
-    order = () if request.order in (None, ARRIVAL) else _names(request.order or ())
+    order = () if request.order in (None, ARRIVAL) else names_of(request.order or ())
     _check_keys(request, keys)
     check_choice(where, "over", request.over, Over)
     _check_inputs(where, inputs, (*keys, *order), keys)
     if request.reads is not None:
-        inputs = _only_read(where, inputs, _names(request.reads), {*keys, *order})
+        inputs = _only_read(where, inputs, names_of(request.reads), {*keys, *order})
     _check_state(where, state, keys, has_timer=request.on_timer is not None)
     for column, type_ in (*schema.items(), *state.items()):
         try:
@@ -157,53 +157,60 @@ def process_node(request: ProcessRequest, inputs: list[ProcessInput], schema: Sc
     return Process(
         name=request.name,
         upstreams=tuple(i.name for i in inputs),
-        inputs=tuple(_columns(i.schema) for i in inputs),
+        inputs=tuple(columns_of_schema(i.schema) for i in inputs),
         keys=keys,
         key_types=tuple(inputs[0].schema[k] for k in keys),
-        state=_columns(state),
-        schema=_columns(schema),
+        state=columns_of_schema(state),
+        schema=columns_of_schema(schema),
         logic=request.logic,
         on_timer=request.on_timer,
         per_key=request.per_key,
         over=request.over,
         order=order,
         ordered=ordered,
-        ttl=_positive(where, "ttl", options.ttl) if options.ttl is not None else None,
+        ttl=positive(where, "ttl", options.ttl) if options.ttl is not None else None,
         clock=options.clock,
-        time_limit=_positive(where, "time_limit", request.time_limit) / 1e6,
+        time_limit=positive(where, "time_limit", request.time_limit) / 1e6,
         time_sql=tuple(i.time_sql for i in inputs),
     )
 
 
-def output_time(request: ProcessRequest, schema: Schema, times: list[EventTime]) -> EventTime | None:
-    """The event time of a process operator's output; None if it has none."""
-    column = _event_time_column(request, schema, [c for time in times for c in time.columns])
+def output_time(where: str, event_time: str | None, schema: Schema, times: list[EventTime]) -> EventTime | None:
+    """The event time of an operator's output; None if it has none.
+
+    Args:
+        where: the beginning of an error text: which operator it is about.
+        event_time: the output column that the user named; None for the column named as in the input.
+        schema: columns of the output and their Spark SQL types.
+        times: the event times of its inputs.
+    """
+    column = _event_time_column(where, event_time, schema, [c for time in times for c in time.columns])
     if column is None:
         return None
     type_ = schema[column]
-    if request.event_time is None:  # keep the input's definition: for window results, the window's last instant
+    if event_time is None:  # keep the input's definition: for window results, the window's last instant
         for time in times:
             if (time.columns, time.type) == ((column,), type_):
                 return time
     return EventTime.of_column(column, type_)
 
 
-def _event_time_column(request: ProcessRequest, schema: Schema, input_columns: Iterable[str]) -> str | None:
+def _event_time_column(where: str, column: str | None, schema: Schema, input_columns: Iterable[str]) -> str | None:
     """The output column with the event time of its rows; None if the output has none.
 
     Args:
-        request: the arguments of the call; its ``event_time`` is taken if it is set.
+        where: the beginning of an error text.
+        column: the column that the user named; None to take the first event-time column of the input.
         schema: columns of the output and their Spark SQL types.
-        input_columns: the event-time columns of the input; else the first of them that the output has is taken.
+        input_columns: the event-time columns of the input.
     """
-    column = request.event_time
     if column is None:
         return next((c for c in input_columns if schema.get(c) in TIMESTAMPS), None)
     if column not in schema:
-        raise TopologyError(f"{request.where}: event_time={column!r} is not in its output ({', '.join(schema)})")
+        raise TopologyError(f"{where}: event_time={column!r} is not in its output ({', '.join(schema)})")
     if schema[column] not in TIMESTAMPS:
         raise TopologyError(
-            f"{request.where}: event_time={column!r} is {schema[column]}, not a timestamp; change its type in schema="
+            f"{where}: event_time={column!r} is {schema[column]}, not a timestamp; change its type in schema="
         )
     return column
 
@@ -259,15 +266,17 @@ def _only_read(where: str, inputs: list[ProcessInput], reads: tuple[str, ...], a
     return [ProcessInput(i.name, {n: t for n, t in i.schema.items() if n in wanted}, i.time_sql) for i in inputs]
 
 
-def _columns(schema: Mapping[str, str]) -> tuple[Column, ...]:
+def columns_of_schema(schema: Mapping[str, str]) -> tuple[Column, ...]:
+    """The columns of a schema, in order."""
     return tuple(Column(n, t) for n, t in schema.items())
 
 
-def _names(columns: str | Iterable[str]) -> tuple[str, ...]:
+def names_of(columns: str | Iterable[str]) -> tuple[str, ...]:
+    """The names in an argument that may be one name or several."""
     return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
-def _positive(where: str, option: str, duration: Duration) -> int:
+def positive(where: str, option: str, duration: Duration) -> int:
     """The duration in microseconds; an error if it is not positive."""
     microseconds = micros(duration)
     if microseconds <= 0:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-from rheostat.choices import Emit, Over
+from rheostat.choices import CalledWith, Emit, GroupingName, Over
 from rheostat.durations import Duration
 from rheostat.errors import OperatorError, RheostatError, TopologyError
 from rheostat.topology.aggregates import Aggregate
+from rheostat.topology.apply import ApplyRequest, apply_node
 from rheostat.topology.aside_stream import AsideStream
 from rheostat.topology.event_time import EventTime
 from rheostat.topology.keyed_state import KeyedState
@@ -125,6 +126,75 @@ class Stream:
             self.graph.check_map(name, self.frame, mapped, time_columns)
         self.graph.add(Map(name, self.name, step, python=schema is not None))
         return Stream(self.graph, name, mapped, self.time, self.updating)
+
+    def apply(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        schema: str,
+        cost_by: str | Iterable[str] = (),
+        grouping: GroupingName = "lpt",
+        over: CalledWith = "rows",
+        order: bool = False,
+        slots: int | None = None,
+        reads: str | Iterable[str] | None = None,
+        event_time: str | None = None,
+        time_limit: Duration = "10 minutes",
+    ) -> Stream:
+        """Run a Python function that keeps no state, on rows that are dealt to slots by what they cost (POSG).
+
+        What a row costs is measured in the slots and learned by the values of ``cost_by``, epoch by epoch. While costs
+        hardly differ, rows are dealt in turn, which is cheaper; ``query.decisions()`` and ``explain`` say so.
+
+        Args:
+            name: the name of the operator and of its output stream.
+            function: called with one row, a named tuple. It returns a row (a tuple, or a dict by column), None for no
+                row, or a list of rows. With ``over="polars"`` or ``"arrow"`` it is called with a frame of some of the
+                slot's rows, and returns a frame. It may run again for the same row if a task or an epoch is repeated.
+            schema: columns of the output, as Spark DDL such as ``"entity string, score double"``.
+            cost_by: the column or columns that decide what a row costs, such as the entity that a tweet mentions. By
+                default all rows cost the same and are dealt in turn.
+            grouping: ``lpt`` deals the rows of an epoch longest first; ``posg`` greedily in order of arrival, as in
+                the paper; ``round_robin`` in turn, whatever rows cost.
+            over: ``rows``, or ``polars`` or ``arrow`` for a function over frames.
+            order: True to keep the order of the input in the output, at the price of one more task per epoch. A
+                function over frames must then return one row for each row.
+            slots: how many tasks run the function at once; by default as many as Spark has cores.
+                ``query.rescale(slots, component=name)`` changes it during a run.
+            reads: the columns that the function reads; only these are shuffled. By default all.
+            event_time: the output column with the event time of its rows. By default the column that has the name of
+                the input's event-time column; without one, the output has no event time.
+            time_limit: how long the function may run in one task before the query fails.
+
+        >>> t = rh.Topology("lending")
+        >>> source = t.source(loans, event_time="ts")
+        >>> out = rh.sinks.memory()
+        >>> scored = source.apply(
+        ...     "score", lambda loan: (loan.area, loan.amount / 100), schema="area string, score double", cost_by="area"
+        ... ).sink(out)
+        >>> t.start(folder, trigger=rh.AVAILABLE_NOW).await_termination()
+        True
+        >>> out.frame().sort("area", "score").rows()[:2]
+        [('north', 1.0), ('north', 2.0)]
+        """
+        output = self._template(name, "schema", schema)
+        request = ApplyRequest(
+            name=name,
+            function=function,
+            cost_by=cost_by,
+            grouping=grouping,
+            over=over,
+            order=order,
+            slots=slots,
+            reads=reads,
+            time_limit=time_limit,
+        )
+        node = apply_node(request, self.name, self.schema, dict(output.dtypes))
+        times = [self.time] if self.time else []
+        time = output_time(request.where, event_time, dict(output.dtypes), times)
+        self.graph.add(node)
+        return Stream(self.graph, name, output, time, self.updating)
 
     def aggregate(
         self,
@@ -369,7 +439,7 @@ class Stream:
         state = dict(self._template(request.name, "state", state_ddl).dtypes) if state_ddl else {}
         inputs = [ProcessInput(s.name, s.schema, s.time.sql if s.time else None) for s in streams]
         node = process_node(request, inputs, dict(output.dtypes), state)
-        time = output_time(request, dict(output.dtypes), [s.time for s in streams if s.time])
+        time = output_time(request.where, request.event_time, dict(output.dtypes), [s.time for s in streams if s.time])
         self.graph.add(node)
         return Stream(self.graph, request.name, output, time)
 

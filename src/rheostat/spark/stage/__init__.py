@@ -10,5 +10,8 @@ In reading order:
 ``planned_stages``  runs stages; Spark's plans are kept from epoch to epoch
 ``task_reports``  the reports that the tasks send back
 ``report_wire``   how they travel: as short lines of text
+``apply_spec``    the instructions to the tasks of an apply operator
+``apply_stage``   the stages of an apply operator as DataFrames
+``apply_report``  the reports of its tasks
 ``shard_tally``   the part of a report that was measured by shard
 """

@@ -101,7 +101,7 @@ class PlannedStages:
             arrays: the arrays of the plan, as in ``collect``.
             observing: True to return the observed metrics.
         """
-        with instructed(spark.sparkContext, spec), explained():
+        with instructed(spark.sparkContext, encode(spec)), explained():
             collected = self.collect(name, key, build, spark=spark, rows=rows, arrays=arrays)
         return _stage_run(collected, spec, observing=observing)
 
@@ -129,7 +129,7 @@ class PlannedStages:
         """
         plan = self.plan(name, key, build, spark=spark, rows=rows, arrays=arrays)
         if plan is None:
-            return _collected(build())
+            return collect_once(build())
         found = plan.executeCollect()
         return Collected([found[i].getString(0) for i in range(len(found))], lambda: observed_metrics(spark, plan))
 
@@ -169,12 +169,13 @@ def run_once(stage: DataFrame, spec: StageSpec, *, observing: bool = False) -> S
         spec: the instructions to its tasks.
         observing: True to return the observed metrics.
     """
-    with instructed(stage.sparkSession.sparkContext, spec), explained():
-        collected = _collected(stage)
+    with instructed(stage.sparkSession.sparkContext, encode(spec)), explained():
+        collected = collect_once(stage)
     return _stage_run(collected, spec, observing=observing)
 
 
-def _collected(stage: DataFrame) -> Collected:
+def collect_once(stage: DataFrame) -> Collected:
+    """Collect a column of texts with a plan that is made anew in every epoch."""
     return Collected([row[0] for row in stage.collect()], lambda: stage._jdf.queryExecution().observedMetrics())
 
 
@@ -186,9 +187,9 @@ def _stage_run(collected: Collected, spec: StageSpec, *, observing: bool) -> Sta
 
 
 @contextmanager
-def instructed(context: SparkContext, spec: StageSpec) -> Iterator[None]:
+def instructed(context: SparkContext, instructions: str) -> Iterator[None]:
     """Give instructions to the tasks of the jobs that this thread runs inside the ``with`` block."""
-    context.setLocalProperty(PROPERTY, encode(spec))
+    context.setLocalProperty(PROPERTY, instructions)
     try:
         yield
     finally:

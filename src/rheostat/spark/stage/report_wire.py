@@ -11,8 +11,9 @@ import base64
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
-from rheostat.spark.stage.task_reports import PartReport
+from rheostat.spark.stage.task_reports import PartReport, TaskUsage
 
 LENGTH = 8_000
 """Characters of a line at most; Py4J sends up to 8,192 in one write."""
@@ -21,7 +22,17 @@ _MORE, _LAST = "+", "."
 _HEAD = struct.Struct("<I")
 
 
-def to_lines(report: PartReport) -> list[str]:
+class WiredReport(Protocol):
+    """The report of a task, which says how it travels."""
+
+    seconds: float
+    usage: TaskUsage
+
+    def to_wire(self) -> tuple[str, bytes]:
+        """The report as text and bytes."""
+
+
+def to_lines(report: WiredReport) -> list[str]:
     """The lines of a report; the first character of each says whether more follow."""
     text, shards = report.to_wire()
     encoded = text.encode()
@@ -32,17 +43,22 @@ def to_lines(report: PartReport) -> list[str]:
 
 
 def from_lines(lines: Iterable[str]) -> Iterator[PartReport]:
-    """The reports in the lines of all tasks, in order.
+    """The reports of stages with tables, in the lines of all tasks, in order.
 
     >>> lines = [*to_lines(PartReport("by key", 0)), *to_lines(PartReport("by key", 1))]
     >>> [(report.component, report.slot) for report in from_lines(lines)]
     [('by key', 0), ('by key', 1)]
     """
+    return (PartReport.from_wire(text, data) for text, data in unpacked(lines))
+
+
+def unpacked(lines: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """What ``to_wire`` gave of every report, in the lines of all tasks, in order."""
     parts: list[str] = []
     for line in lines:
         parts.append(line[1:])
         if line[0] == _LAST:
             data = zlib.decompress(base64.b64decode("".join(parts)))
             end = _HEAD.size + _HEAD.unpack_from(data)[0]
-            yield PartReport.from_wire(data[_HEAD.size : end].decode(), data[end:])
+            yield data[_HEAD.size : end].decode(), data[end:]
             parts = []

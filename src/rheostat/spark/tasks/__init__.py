@@ -13,6 +13,8 @@ In reading order:
 ``window_close``    window tables: close windows that have ended
 ``keyed_rows``      keyed tables: the rows for a processor, sorted and with the types of the topology
 ``keyed_task``      keyed tables: call the user's functions with rows and timers, write changed state
+``apply_task``      apply operators: call the user's function in a slot and measure what rows cost; put output in order
+``router_task``     apply operators: deal rows to slots by cost
 ``hottest_key``     the key that caused the most work in a task
 ``time_limit``      a time limit on the user's functions
 ``result_files``    results as Parquet files

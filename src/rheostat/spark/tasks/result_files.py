@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from rheostat.spark.stage.specs import StageSpec
 from rheostat.spark.stage.task_reports import PartReport, ResultFile
+from rheostat.state.files import Folder
 
 
 def write_results(spec: StageSpec, operator: str, results: pa.Table | None, report: PartReport) -> None:
@@ -25,8 +26,19 @@ def write_results(spec: StageSpec, operator: str, results: pa.Table | None, repo
     """
     if results is None or operator not in spec.staging:
         return
-    folder = spec.staging[operator]
-    file = f"part-{report.slot}-{uuid.uuid4().hex[:12]}.parquet"
-    pq.write_table(results, folder.path(file), filesystem=folder.filesystem)
-    report.results.append(ResultFile(operator, file, len(results)))
+    report.results.append(write_file(spec.staging[operator], operator, results, report.slot))
     report.tally.spread(size=results.nbytes)
+
+
+def write_file(folder: Folder, operator: str, results: pa.Table, slot: int) -> ResultFile:
+    """Write an operator's results as one file with a new name.
+
+    Args:
+        folder: the staging folder of the operator.
+        operator: the operator that the results are from.
+        results: the rows.
+        slot: the slot of the task.
+    """
+    file = f"part-{slot}-{uuid.uuid4().hex[:12]}.parquet"
+    pq.write_table(results, folder.path(file), filesystem=folder.filesystem)
+    return ResultFile(operator, file, len(results))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import socket
@@ -13,8 +14,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from rheostat.spark.stage.report_wire import to_lines
-from rheostat.spark.stage.task_reports import PartReport, TaskUsage
+from rheostat.spark.stage.report_wire import WiredReport, to_lines
+from rheostat.spark.stage.task_reports import TaskUsage
 
 
 class TaskClock:
@@ -33,7 +34,7 @@ class TaskClock:
         """Seconds since the task began."""
         return time.perf_counter() - self.began
 
-    def wire(self, report: PartReport) -> pa.RecordBatch:
+    def wire(self, report: WiredReport) -> pa.RecordBatch:
         """End the task: note in its report how long it took and what it used, and return what travels to the driver."""
         report.seconds, report.usage = self.seconds, self.usage()
         return pa.RecordBatch.from_pydict({"report": to_lines(report)})
@@ -77,3 +78,18 @@ def _executor() -> tuple[str, str]:
             values = dict(pairwise(arguments))
             return values.get("--hostname", socket.gethostname()), values["--executor-id"]
     return socket.gethostname(), "driver"
+
+
+_frozen = False
+
+
+def freeze_modules() -> None:
+    """Exclude all imported modules from garbage collection, once per worker process.
+
+    PySpark collects garbage after every task, in all imported modules. Excluding them saves about 30 ms per task.
+    """
+    global _frozen  # noqa: PLW0603
+    if not _frozen:
+        gc.collect()
+        gc.freeze()
+        _frozen = True
