@@ -19,7 +19,14 @@ MAY_IMPORT = {
 }
 """For every room of ``rheostat.spark``, the rooms whose modules it imports."""
 
-VALUES = {"stage.specs", "stage.spec_wire", "stage.task_reports", "stage.report_wire"}
+VALUES = {
+    "stage.specs",
+    "stage.spec_wire",
+    "stage.task_reports",
+    "stage.report_wire",
+    "stage.apply_spec",
+    "stage.apply_report",
+}
 """What stages tell their tasks and hear from them: plain values, which tasks and outputs may know."""
 
 

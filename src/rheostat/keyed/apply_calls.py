@@ -54,10 +54,7 @@ def call_function(apply: Apply, rows: pa.Table, items: Ints | None, seed: int = 
     """
     if apply.over == "rows":
         return _call_rows(apply, rows, items)
-    if items is None:
-        groups = [np.arange(len(rows))]
-    else:
-        groups = list(_groups(items, seed))
+    groups = [np.arange(len(rows))] if items is None else list(_groups(items, seed))
     return _call_frames(apply, rows, items, groups)
 
 

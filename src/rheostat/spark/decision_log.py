@@ -70,6 +70,18 @@ class DecisionLog:
             event = self._journal.note(kind, epoch, self._clock(), **values)
             self._log.append([event.to_json()])
 
+    def state(self, epoch: int, **values: Any) -> Decision:
+        """Store a decision that was made outside the loop and is carried out at once, and return it.
+
+        Args:
+            epoch: the epoch that is about to begin.
+            values: fields of the decision.
+        """
+        with self._lock:
+            event = self._journal.state(epoch, self._clock(), **values)
+            self._log.append([event.to_json()])
+            return self._journal.decisions[-1]
+
     @property
     def decisions(self) -> list[Decision]:
         """The newest decisions, also those of earlier runs, oldest first."""

@@ -29,8 +29,8 @@ class Progress:
         state_rows: number of rows in the state after the epoch.
         seconds: duration of the epoch, including its commit.
         steps: seconds by step.
-        slot_seconds: by component, the seconds that each slot worked.
-        imbalance: by component, the useful seconds of the busiest slot, divided by the mean of all slots.
+        slot_seconds: by component and apply operator, the seconds that each slot worked.
+        imbalance: by component and apply operator, the useful seconds of the busiest slot, divided by the mean of all.
         hottest: by component, the busiest key and its share of the work, where work is measured by key.
         hot: by component, a key or shard too busy for any placement to be balanced, in words.
         changes: the changes of the routing at the beginning of the epoch, including refused requests.

@@ -92,7 +92,8 @@ class Query:
         >>> [component.name for component in query.view.components]
         ['by area']
         """
-        return view_of(self._job.graph, self._job.plan, self._job.actuator.routing)
+        dealing = {name: operator.words for name, operator in self._job.applied.items()}
+        return view_of(self._job.graph, self._job.plan, self._job.actuator.routing, dealing)
 
     @property
     def routing(self) -> dict[str, tuple[int, ...]]:
@@ -108,10 +109,14 @@ class Query:
 
         Args:
             slots: new number of slots per component, from 1 to the number of shards.
-            component: the component to rescale, as ``explain`` names it; by default every component with keys.
+            component: the component to rescale, as ``explain`` names it, or an apply operator, whose number lasts until
+                the query ends; by default every component with keys.
 
         >>> query.rescale(slots=4)
         """
+        if component is not None and component in self._job.applied:
+            self._job.applied[component].rescale(slots)
+            return
         self._job.loop.inbox.rescale(slots, component)
 
     def rebalance(self, component: str | None = None, threshold: float = THRESHOLD) -> None:

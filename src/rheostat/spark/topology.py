@@ -21,9 +21,11 @@ from rheostat.elastic.routing.slot_choice import SlotChoice
 from rheostat.elastic.routing.table import DEFAULT_SHARDS, MAX_SHARDS, check_shards
 from rheostat.errors import ConfigurationError
 from rheostat.planning.physical import plan_physical
+from rheostat.planning.tables import PhysicalPlan
 from rheostat.planning.view import View, view_of
 from rheostat.spark.actuator import SparkActuator
 from rheostat.spark.decision_log import DecisionLog
+from rheostat.spark.epoch.apply_operator import ApplyOperator
 from rheostat.spark.epoch.epoch_runner import EpochRunner
 from rheostat.spark.epoch.query_context import Probe, QueryContext
 from rheostat.spark.input.epoch_streams import streaming_input
@@ -175,6 +177,7 @@ class Topology(Graph):
                     guard=PolicyGuard(limit),
                 ),
                 decision_log=log,
+                applied=_applied(resumed.plan, opened, cores),
                 promise=slo,
                 pacer=None if slo is None or pace is False else _pacer(slo, opened, log),
                 on_progress=_recorder(history, on_progress),
@@ -258,6 +261,15 @@ def _policy_and_slots(
     scales = isinstance(chosen, Elastic)
     choice = SlotChoice.of(slots, policy=chosen.name, scales=scales, cores=cores, shards=shards)
     return policy_for_spark(policy, slo, choice.allowed), choice
+
+
+def _applied(plan: PhysicalPlan, checkpoint: Checkpoint, cores: int) -> dict[str, ApplyOperator]:
+    """The apply operators, with what the checkpoint has learned of their costs."""
+    learned = checkpoint.manifest.learned
+    return {
+        name: ApplyOperator.resumed(applied.apply, applied.apply.slots or cores, learned.get(name, {}))
+        for name, applied in plan.applied.items()
+    }
 
 
 def _pacer(slo: Latency, checkpoint: Checkpoint, log: DecisionLog) -> Pacer:

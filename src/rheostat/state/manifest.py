@@ -59,6 +59,7 @@ class Manifest:
         totals: counters since the checkpoint was created.
         loads: by component, the shards with recent work and their useful seconds per epoch.
         changes: the latest changes of routing as plain values, oldest first.
+        learned: by apply operator, what it has learned of costs, as plain values.
     """
 
     epoch: int = -1
@@ -71,6 +72,7 @@ class Manifest:
     totals: Mapping[str, int] = field(default_factory=dict)
     loads: Mapping[str, Sequence[tuple[int, float]]] = field(default_factory=dict)
     changes: Sequence[Mapping[str, Any]] = ()
+    learned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def state_bytes(self) -> int:
@@ -105,6 +107,7 @@ def encode(manifest: Manifest) -> bytes:
             "totals": dict(manifest.totals),
             "loads": dict(manifest.loads),
             "changes": list(manifest.changes),
+            "learned": dict(manifest.learned),
         },
         separators=(",", ":"),
     ).encode()
@@ -141,6 +144,7 @@ def decode(data: bytes, file: str) -> Manifest:
         totals=value["totals"],
         loads={n: tuple((s, v) for s, v in loads) for n, loads in value.get("loads", {}).items()},
         changes=tuple(value.get("changes", ())),
+        learned=value.get("learned", {}),
     )
 
 

@@ -78,7 +78,7 @@ def apply_node(request: ApplyRequest, upstream: str, columns: Schema, schema: Sc
     for column in cost_by:
         if not is_key(columns[column]):
             raise TopologyError(
-                f"{where}: costs cannot be learned by column {column!r} of type {columns[column]}; cast it with map(...)"
+                f"{where}: costs cannot be learned by {column!r} of type {columns[column]}; cast it with map(...)"
             )
     reads = tuple(columns) if request.reads is None else names_of(request.reads)
     _check_columns(where, "reads", reads, columns)

@@ -11,6 +11,9 @@ from typing import Any
 ACCEPTED = "accepted"
 """The outcome of a decision that is not observed yet."""
 
+APPLIED = "applied"
+"""The outcome of a decision that takes effect at once, without having to be observed."""
+
 USER = "user"
 """Stands for the policy in decisions that carry out a request of a user."""
 
@@ -25,9 +28,10 @@ class Decision:
         number: its number in the event log of the checkpoint; later decisions have larger numbers.
         epoch: the first epoch with the new plan.
         time: when it was made, in UTC.
-        component: the component that changes; empty if the decision is about the whole query.
-        action: ``scale in``, ``scale out``, ``balance``; ``nothing`` if it only says something.
-        policy: name of the policy; ``user`` if a person asked for the change.
+        component: the component or apply operator that changes; empty if the decision is about the whole query.
+        action: ``scale in``, ``scale out``, ``balance``; of apply operators ``deal by cost``, ``deal in turn``;
+            ``nothing`` if it only says something.
+        policy: name of the policy or grouping; ``user`` if a person asked for the change.
         slots: number of slots before and after.
         moved: number of shards that change their slot.
         reasons: why, in words and numbers.
@@ -35,7 +39,8 @@ class Decision:
         expected_latency: mean latency that the policy expects afterwards, in seconds; NaN if unknown.
         expected_seconds: length of an epoch that the micro-batch law expects afterwards; infinite if epochs will grow
             without end, NaN if unknown.
-        outcome: ``accepted``, ``refused: ...``, ``observed after ... s``, ``given up: ...`` or ``dropped: ...``.
+        outcome: ``accepted``, ``applied``, ``refused: ...``, ``observed after ... s``, ``given up: ...`` or
+            ``dropped: ...``.
         latency: mean latency of the first full epoch after it was observed, in seconds; NaN if unknown.
         seconds: length of that epoch; NaN if unknown.
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rheostat.elastic.loop.acceptance import Refusal
-from rheostat.elastic.loop.decision import ACCEPTED, USER, Decision, to_number
+from rheostat.elastic.loop.decision import ACCEPTED, APPLIED, USER, Decision, to_number
 from rheostat.elastic.loop.events import Event, EventKind, apply
 from rheostat.elastic.loop.forecast import settled_length
 from rheostat.elastic.loop.pace import sustained
@@ -82,6 +82,20 @@ class Journal:
     def note(self, kind: EventKind, epoch: int, time: datetime, **values: Any) -> Event:
         """Return the next event, of a given kind."""
         return self._add(Event(number=self._number + 1, epoch=epoch, time=time, kind=kind, values=values))
+
+    def state(self, epoch: int, time: datetime, **values: Any) -> Event:
+        """Return the next event, of a decision that was made outside the loop and is carried out at once.
+
+        Args:
+            epoch: the epoch that is about to begin.
+            time: the time, in UTC.
+            values: fields of the decision.
+
+        >>> event = Journal().state(3, datetime(2026, 1, 1), component="enrich", action="deal by cost", policy="lpt")
+        >>> event.values["outcome"]
+        'applied'
+        """
+        return self._decision_event(epoch, time, {}, outcome=APPLIED, **values)
 
     def resume(
         self, plan: Plan, setting: Setting, committed: int, time: datetime
@@ -231,13 +245,14 @@ class Journal:
 
     def _decision(self, turn: TurnRecord, detail: Mapping[str, Any], **values: Any) -> Event:
         """Return the next event, of a decision with these values."""
+        return self._decision_event(turn.epoch, turn.time, detail, **values)
+
+    def _decision_event(self, epoch: int, time: datetime, detail: Mapping[str, Any], **values: Any) -> Event:
         number = self._number + 1
-        plain = Decision(number=number, epoch=turn.epoch, time=turn.time, **values).to_json()
+        plain = Decision(number=number, epoch=epoch, time=time, **values).to_json()
         values = {name: value for name, value in plain.items() if name not in ("number", "epoch", "time")}
         return self._add(
-            Event(
-                number=number, epoch=turn.epoch, time=turn.time, kind=EventKind.DECISION, values=values, detail=detail
-            )
+            Event(number=number, epoch=epoch, time=time, kind=EventKind.DECISION, values=values, detail=detail)
         )
 
     def _outcome(self, number: int, outcome: str, latency: float, seconds: float, epoch: int, time: datetime) -> Event:

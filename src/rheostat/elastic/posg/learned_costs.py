@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.arrays import Floats
 from rheostat.elastic.posg.instance import TOLERANCE
 from rheostat.elastic.posg.serial import from_text, to_text
 from rheostat.elastic.posg.sketch import CostSketch
@@ -97,12 +96,15 @@ class LearnedCosts:
         """Return the same for another number of slots, all of the same speed until more is known."""
         return self if len(self.factors) == slots else replace(self, factors=(1.0,) * slots, tilt=1.0)
 
-    def after(self, reports: Sequence[SlotCosts], slots: int, *, in_turn: bool = True) -> LearnedCosts:
+    def after(
+        self, reports: Sequence[SlotCosts], slots: int, *, rows: int | None = None, in_turn: bool = True
+    ) -> LearnedCosts:
         """Return what is known after an epoch.
 
         Args:
             reports: what slots measured; of each slot at most one report.
             slots: number of slots in the epoch.
+            rows: rows of the epoch, if some slots did not measure theirs; None if all did.
             in_turn: True if rows were dealt in turn, whatever they cost.
         """
         if len({report.slot for report in reports}) < len(reports):
@@ -115,7 +117,7 @@ class LearnedCosts:
         factors = _factors(state.factors, known, seen)
         fresh = [replace(r.sketch, times=r.sketch.times / factors[r.slot]) for r in seen]
         halves = (fresh[0::2], fresh[1::2]) if len(fresh) > 1 else ([known], fresh)
-        rows = float(sum(sketch.executions for sketch in fresh))
+        count = float(sum(sketch.executions for sketch in fresh) if rows is None else rows)
         spread = explained_spread(_sum(halves[0]), _sum(halves[1]))
         weight = SMOOTHING if state.known else 1.0
         learned = replace(
@@ -123,7 +125,7 @@ class LearnedCosts:
             sketch=_blended(state.sketch, _sum(fresh)),
             factors=factors,
             spread=state.spread + weight * (spread - state.spread),
-            rows=state.rows + weight * (rows - state.rows),
+            rows=state.rows + weight * (count - state.rows),
         )
         return learned._with_tilt(seen, slots) if in_turn else learned
 
@@ -136,10 +138,18 @@ class LearnedCosts:
         ratio = float(np.clip((loads.max() / loads.mean() - 1) / random, 1.0, 10.0))
         return replace(self, tilt=self.tilt + SMOOTHING * (ratio - self.tilt))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what is known as plain values."""
+    def text(self) -> str:
+        """Return the sketch as text, which takes a few milliseconds."""
+        return to_text(self.sketch)
+
+    def to_json(self, text: str | None = None) -> dict[str, Any]:
+        """Return what is known as plain values.
+
+        Args:
+            text: the sketch as text, if it is at hand; an older one will do.
+        """
         rounded = {"factors": [round(f, 4) for f in self.factors], "spread": self.spread, "rows": self.rows}
-        return {"sketch": to_text(self.sketch), **rounded, "tilt": self.tilt}
+        return {"sketch": self.text() if text is None else text, **rounded, "tilt": self.tilt}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> LearnedCosts:
@@ -227,5 +237,3 @@ def _expected(known: CostSketch, executed: CostSketch) -> float:
 
 def _sum(sketches: Sequence[CostSketch]) -> CostSketch:
     return sketches[0].merged(sketches[1:])
-
-

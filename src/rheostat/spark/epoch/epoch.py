@@ -17,6 +17,7 @@ from rheostat.errors import CheckpointError
 from rheostat.planning.feeds import StreamSql, passes
 from rheostat.spark.actuator import EpochRouting
 from rheostat.spark.epoch.ahead_counts import AheadCounter
+from rheostat.spark.epoch.applied_work import AppliedWork
 from rheostat.spark.epoch.clocks import BatchStart, batch_start, batch_time, with_clocks
 from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
 from rheostat.spark.epoch.level import Level
@@ -27,7 +28,7 @@ from rheostat.spark.input.epoch_streams import EpochStreams
 from rheostat.spark.output.epoch_outputs import EpochOutputs
 from rheostat.spark.progress import Progress, latency_of
 from rheostat.spark.stage.planned_stages import observed_metrics
-from rheostat.spark.stage.task_reports import NO_SLOT, PartReport
+from rheostat.spark.stage.task_reports import NO_SLOT, PartReport, ResultFile
 from rheostat.state.manifest import SourceState
 from rheostat.topology.nodes import Source
 
@@ -67,6 +68,7 @@ class Epoch:
             spark=self._streams.spark,
         )
         self._routing = EpochRouting(routing=query.actuator.routing)
+        self._applied = AppliedWork(query, epoch)
         self._counted: dict[str, dict[int, int]] = {}
         self._decisions: list[Decision] = []
         self._policy_failure = ""
@@ -76,8 +78,8 @@ class Epoch:
 
         1. Prepare the input: cache rows that are read more than once, and count rows where that is needed.
         2. Fix the routing, which may differ from that of the last epoch.
-        3. For each level: ingest rows, close the windows that the watermark has passed, stage the results. The
-           watermarks advance after the first level has ingested its rows.
+        3. For each level: run apply operators, ingest rows, close the windows that the watermark has passed, stage the
+           results. The watermarks advance after the first level has ingested its rows.
         4. Write the sinks, which are idempotent by epoch.
         5. Commit by writing the manifest. Before that, nothing of the epoch counts; afterwards, everything does.
         6. Delete staged files and report the progress.
@@ -103,13 +105,14 @@ class Epoch:
         """Cache the rows if they are read more than once, and count them where that is needed.
 
         Rows that are counted by shard before the epoch are counted then. Others are counted on the way if they are read
-        once, to feed tables or to be written to sinks, and else by a Spark job of their own.
+        once, to feed tables or apply operators or to be written to sinks, and else by a Spark job of their own.
         """
         query, graph = self._query, self._query.graph
-        reads = passes(query.plan, 0)
+        tables = passes(query.plan, 0)
+        reads = tables + len(query.plan.applied_at(0))
         written = {s.upstream for s in graph.sinks if not s.aside and isinstance(graph.origin_of(s.upstream), Source)}
         counters = {n: c for n, c in query.counters.items() if c.must_observe}
-        ahead = query.loop.control.policy.ahead and reads > 0
+        ahead = query.loop.control.policy.ahead and tables > 0
         once = reads + len(written) == 1 and len(query.sources) == 1
         self._only_written = once and bool(written)
         if not once or (ahead and not query.fixed):
@@ -176,6 +179,7 @@ class Epoch:
                 folder_of=query.checkpoint.table_folder,
                 stages=query.stages,
             )
+            results = self._apply(number, setting)
             reports = self._ingest(level, setting)
             if number == 0:
                 self._write_counted()
@@ -183,7 +187,8 @@ class Epoch:
                 after = self._watermarks_after(before, counts)
             self._step("ingest")
             reports += level.close(setting, after, self._state)
-            for operator, staged in self._outputs.stage(reports).items():
+            results += [result for report in reports for result in report.results]
+            for operator, staged in self._outputs.stage(results).items():
                 self._streams.add_results(operator, staged.frame, staged.rows)
             self._step("close")
         return counts, after
@@ -199,6 +204,15 @@ class Epoch:
             expected=self._routing.expected,
             processing_time=self._processing_time(),
         )
+
+    def _apply(self, level: int, setting: EpochSetting) -> list[ResultFile]:
+        """Run the apply operators of a level, and return their result files."""
+        if not self._query.plan.applied_at(level):
+            return []
+        results = self._applied.run(level, self._streams, setting)
+        self._observed.update(self._applied.observed)
+        self._step("apply")
+        return results
 
     def _ingest(self, level: Level, setting: EpochSetting) -> list[PartReport]:
         """Ingest the rows of a level, and return the task reports; none if no stream of the level has rows."""
@@ -259,8 +273,9 @@ class Epoch:
         """Commit the epoch, in this order:
 
         1. Drop segments that no window will read any more.
-        2. Make the observation of the epoch, so that the manifest has the load of every shard.
-        3. Write the manifest: segments, watermarks, routing, counters, loads. This write is the commit.
+        2. Make the observation of the epoch, so that the manifest has the load of every shard, and learn what the rows
+           of apply operators cost.
+        3. Write the manifest: segments, watermarks, routing, counters, loads, costs. This write is the commit.
         4. Now that the latency of rows is known, add it to the observation.
         """
         self._state.expire(self._query.plan.tables, after)
@@ -277,6 +292,7 @@ class Epoch:
                 totals=self._totals(counts),
                 loads={n: loads.to_pairs() for n, loads in self._query.observer.loads.items()},
                 changes=tuple(changes[-_KEPT_CHANGES:]),
+                learned=self._applied.learned(),
             )
         )
         self._query.meter.add(self._query.observer.commit(time.time() * 1e6), self._query.observer.points)
@@ -312,7 +328,8 @@ class Epoch:
         tables = self._query.plan.tables
         # Windows over the results of operators have late rows, too; the counts have only those of sources.
         downstream = [done for r in reports for t, done in r.tables.items() if t in tables and tables[t].level > 0]
-        useful = self._by_slot(lambda report: report.useful)
+        useful = self._by_slot(lambda report: report.useful) | self._applied.by_slot(lambda report: report.useful)
+        seconds = self._by_slot(lambda report: report.seconds) | self._applied.by_slot(lambda report: report.seconds)
         return Progress(
             epoch=self._epoch,
             rows=sum(c.rows for c in counts.values()),
@@ -326,15 +343,15 @@ class Epoch:
             state_rows=manifest.state_rows,
             seconds=time.perf_counter() - self._began,
             steps=self._steps,
-            slot_seconds=self._by_slot(lambda report: report.seconds),
-            imbalance={name: round(imbalance(np.array(seconds)), 3) for name, seconds in useful.items()},
+            slot_seconds=seconds,
+            imbalance={name: round(imbalance(np.array(slots)), 3) for name, slots in useful.items()},
             hottest=self._query.observer.hottest,
             hot=self._routing.hot,
             changes=self._routing.changes,
             fetched_bytes=sum(r.fetched for r in reports),
             migrated_bytes=sum(r.migrated for r in reports),
             latency=latency_of(self._query.observer.newest.latency, self._query.observer.points),
-            decisions=tuple(self._decisions),
+            decisions=(*self._decisions, *self._applied.decisions),
             policy_failure=self._policy_failure,
             success_rate=float("nan") if self._query.promise is None else self._query.meter.read().success_rate,
         )

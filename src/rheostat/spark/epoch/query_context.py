@@ -18,6 +18,7 @@ from rheostat.elastic.record.recording import Header, RecordedComponent, setting
 from rheostat.planning.tables import PhysicalPlan
 from rheostat.spark.actuator import SparkActuator
 from rheostat.spark.decision_log import DecisionLog
+from rheostat.spark.epoch.apply_operator import ApplyOperator
 from rheostat.spark.epoch.source_counts import SourceCounter
 from rheostat.spark.input.lineage import is_fixed
 from rheostat.spark.input.natural_arrival import natural_arrival
@@ -56,6 +57,7 @@ class QueryContext:
         recorder: writes what every turn of the loop saw and decided, once it has a file.
         meter: measures how well the promise is kept.
         stages: the Spark plans of stages that epochs have in common.
+        applied: the apply operators by name, with what they have learned.
     """
 
     graph: Graph
@@ -72,6 +74,7 @@ class QueryContext:
     pacer: Pacer | None = None
     recorder: Recorder = field(default_factory=Recorder)
     stages: PlannedStages = field(default_factory=PlannedStages)
+    applied: Mapping[str, ApplyOperator] = field(default_factory=dict)
     meter: SloMeter = field(init=False)
     _fixed: dict[str, bool] = field(default_factory=dict, init=False)
 
@@ -153,9 +156,9 @@ class QueryContext:
 
     @cached_property
     def _mapped(self) -> dict[str, tuple[Source, DataFrame]]:
-        """By stream that begins with a source and that tables read, the source and the rows after all maps."""
+        """By stream that begins with a source and that operators read, the source and the rows after all maps."""
         found = {}
-        for name in {stream for level in range(self.plan.levels) for stream in self.plan.streams_at(level)}:
+        for name in self.plan.streams_read:
             origin = self.graph.origin_of(name)
             if isinstance(origin, Source):
                 frame = origin.frame

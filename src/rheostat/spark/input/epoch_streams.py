@@ -106,6 +106,14 @@ class EpochStreams:
             self._result_rows[operator] = rows, scan.analyzed().schema()
         return self._result_rows[operator][0]
 
+    @property
+    def repeatable(self) -> bool:
+        """True if a task that reads rows of the micro-batch again gets them in the same order."""
+        leaf = self._batch._jdf.queryExecution().logical()
+        if leaf.getClass().getSimpleName() != _LEAF:
+            return False
+        return str(leaf.rdd().outputDeterministicLevel().toString()) == "DETERMINATE"
+
     def within_partitions(self) -> EpochStreams:
         """The same streams, for plans in which every partition of the micro-batch is aggregated on its own.
 
@@ -163,6 +171,10 @@ class EpochStreams:
             else:
                 self._streams[name] = self._results[name](self.spark)
         return self._streams[name]
+
+    def begins_with_source(self, name: str) -> bool:
+        """True if a stream has rows of a source, False if it has the results of an operator."""
+        return isinstance(self._graph.origin_of(name), Source)
 
     def view(self, name: str) -> str:
         """The name of a temporary view with the rows of a stream, for SQL in this epoch: see ``create_views``."""

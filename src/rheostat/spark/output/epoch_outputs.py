@@ -11,10 +11,10 @@ from rheostat.planning.tables import PhysicalPlan
 from rheostat.spark.output.aside import rows_aside
 from rheostat.spark.output.sink_writers import write_format, write_sinks
 from rheostat.spark.output.staged_rows import StagedRows, stage_frame, staging_folder
-from rheostat.spark.stage.task_reports import PartReport
+from rheostat.spark.stage.task_reports import ResultFile
 from rheostat.state.files import Folder
 from rheostat.topology.graph import Graph
-from rheostat.topology.nodes import Consolidate, Process, Source
+from rheostat.topology.nodes import Apply, Consolidate, Process, Source
 from rheostat.topology.sinks import FormatSink, ParquetSink, Sink
 
 
@@ -52,12 +52,11 @@ class EpochOutputs:
         self._epoch = epoch
         self._spark = spark
         read = [s.upstream for s in graph.sinks]
-        read += [stream for level in range(plan.levels) for stream in plan.streams_at(level)]
-        origins = {graph.origin_of(stream).name for stream in read}
+        origins = {graph.origin_of(stream).name for stream in (*read, *plan.streams_read)}
         self.staging = {
             n.name: self._folder(n.name, self._sinks_of(n.name))
             for n in graph.nodes.values()
-            if isinstance(n, (Consolidate, Process)) and n.name in origins
+            if isinstance(n, (Apply, Consolidate, Process)) and n.name in origins
         }
         self.staged: dict[str, StagedRows] = {}
         self._of_sources: dict[str, StagedRows | None] = {}
@@ -67,12 +66,11 @@ class EpochOutputs:
         """By operator, its number of result rows."""
         return {name: staged.rows for name, staged in self.staged.items()}
 
-    def stage(self, reports: Iterable[PartReport]) -> dict[str, StagedRows]:
+    def stage(self, results: Iterable[ResultFile]) -> dict[str, StagedRows]:
         """Add the result files that the tasks of a level wrote, and return them by operator."""
         files: dict[str, list[tuple[str, int]]] = {}
-        for report in reports:
-            for result in report.results:
-                files.setdefault(result.operator, []).append((result.file, result.rows))
+        for result in results:
+            files.setdefault(result.operator, []).append((result.file, result.rows))
         new = {
             operator: StagedRows(
                 folder=self.staging[operator],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 
 from rheostat.planning.apply_sql import ITEM
 from rheostat.planning.feeds import PART
