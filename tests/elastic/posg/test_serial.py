@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat.elastic.posg import CostSketch, from_bytes, to_bytes
+from rheostat.elastic.posg.serial import from_text, to_text
 from rheostat.errors import ConfigurationError
 
 QUICK = settings(deadline=None, max_examples=60)
@@ -71,3 +73,27 @@ def test_a_newer_format_says_so() -> None:
     struct.pack_into("<H", data, 4, 2)
     with pytest.raises(ConfigurationError, match="newer Rheostat"):
         from_bytes(bytes(data))
+
+
+@QUICK
+@given(
+    st.integers(1, 5),
+    st.integers(1, 4096),
+    st.integers(0, 2**64 - 1),
+    st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.floats(0, 1e9)), max_size=30),
+)
+def test_text_is_read_as_it_was_written(
+    rows: int, columns: int, seed: int, executions: list[tuple[int, float]]
+) -> None:
+    items, costs = zip(*executions, strict=True) if executions else ((), ())
+    sketch = CostSketch.empty(rows, columns, seed).updated(np.array(items, dtype=np.int64), costs)
+    again = from_text(to_text(sketch))
+    assert (again.shape, again.seed) == (sketch.shape, seed)
+    assert (again.frequencies == sketch.frequencies).all()
+    assert again.times == pytest.approx(sketch.times, rel=1e-6)
+
+
+@pytest.mark.parametrize("damage", [lambda t: t[:-4], lambda t: t[:20] + "Zz9+" + t[24:], lambda _: "", lambda _: "?"])
+def test_damaged_text_is_an_error(damage: Callable[[str], str]) -> None:
+    with pytest.raises(ConfigurationError, match="the text of a cost sketch is damaged or incomplete"):
+        from_text(damage(to_text(SKETCH)))

@@ -1,7 +1,7 @@
 """Deals the rows of one router to slots by their estimated costs: greedily as they come, or the longest first.
 
-The rules are those of ``Greedy`` (Listing III.2) and ``LptGrouping``, without Numba. A loop over rows is needed: where a
-row goes depends on all rows before. It takes about half a microsecond per row, and ``cost_choice`` counts that.
+The rules are those of ``Greedy`` (Listing III.2) and ``LptGrouping``, without Numba. A loop over rows is needed: where
+a row goes depends on all rows before. It takes about half a microsecond per row, and ``cost_choice`` counts that.
 
 Several routers deal at the same time, each its own rows and without knowing of the others. Each deals evenly, so all
 together do. Ties go to another slot first in every router: otherwise slot 0 would get the first row of each.

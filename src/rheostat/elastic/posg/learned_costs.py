@@ -116,15 +116,16 @@ class LearnedCosts:
         known = state.sketch if state.known else _sum([report.sketch for report in seen])
         factors = _factors(state.factors, known, seen)
         fresh = [replace(r.sketch, times=r.sketch.times / factors[r.slot]) for r in seen]
-        halves = (fresh[0::2], fresh[1::2]) if len(fresh) > 1 else ([known], fresh)
+        # What was known before is independent of the new rows. In the first epoch, half of the slots stands for it.
+        pair = (known, _sum(fresh)) if state.known else (_sum(fresh[0::2]), _sum(fresh[1::2] or fresh[0::2]))
         count = float(sum(sketch.executions for sketch in fresh) if rows is None else rows)
-        spread = explained_spread(_sum(halves[0]), _sum(halves[1]))
         weight = SMOOTHING if state.known else 1.0
+        spread = state.spread + (0.5 if state.known else 1.0) * (explained_spread(*pair) - state.spread)
         learned = replace(
             state,
             sketch=_blended(state.sketch, _sum(fresh)),
             factors=factors,
-            spread=state.spread + weight * (spread - state.spread),
+            spread=spread,
             rows=state.rows + weight * (count - state.rows),
         )
         return learned._with_tilt(seen, slots) if in_turn else learned
@@ -199,7 +200,7 @@ def explained_spread(one: CostSketch, other: CostSketch) -> float:
     if min(means) <= 0:
         return 0.0
     covariance = float((weights * (costs[0] - means[0]) * (costs[1] - means[1])).sum()) / total
-    covered = 2 * total / float(one.frequencies.sum() + other.frequencies.sum())
+    covered = total / float(min(one.frequencies.sum(), other.frequencies.sum()))
     return max(covariance, 0.0) / (means[0] * means[1]) * covered
 
 
