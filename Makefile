@@ -58,13 +58,14 @@ format: $(STAMP) ## let ruff put the code in order
 docs: $(STAMP) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: java ## all benchmarks, as JSON (about two and a half hours)
+bench: java ## all benchmarks, as JSON (about four and a half hours)
 	for overlap in 60 12 1; do $(BIN)/rheostat bench windows --overlap $$overlap --json; done
 	$(BIN)/rheostat bench multiwindow --json
 	for kind in append update keyed; do $(BIN)/rheostat bench growth --kind $$kind --json; done
 	$(BIN)/rheostat bench state --json
 	$(BIN)/rheostat bench rescale --json
 	$(BIN)/rheostat bench skew --json
+	$(BIN)/rheostat bench shuffle --json
 	$(BIN)/rheostat bench law --json
 	$(BIN)/rheostat bench slo --json
 	$(BIN)/rheostat bench floor --json

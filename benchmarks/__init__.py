@@ -4,6 +4,7 @@
 - ``bench_<name>``: the benchmark of the command ``<name>``; runs each side in its own process and compares the results
 - ``native_<name>``: the side of plain Spark; ``native_settings`` has its settings
 - ``rheostat_<name>``: the side of Rheostat
+- ``tweet_rows``, ``tweet_side``: tweets that arrive live, and a side that enriches them
 - ``skewed_files``: writes the input files
 - ``side_process``: runs one side in its own process and measures its memory
 """

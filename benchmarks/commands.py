@@ -161,6 +161,28 @@ def skew(
         raise RheostatError(_DIFFERENT)
 
 
+@app.command(epilog="Example: rheostat bench shuffle --slots 10 --slots 5 --seconds 20 --json")
+def shuffle(
+    slots: Annotated[list[int] | None, typer.Option(help="Numbers of slots; can be repeated. 10 to 2.")] = None,
+    seconds: Annotated[int, typer.Option(help="Seconds that count, for each number of slots.", min=3)] = 40,
+    sides: Annotated[
+        str, typer.Option(help="Sides, separated by commas: repartition, round_robin, posg, lpt, full_knowledge.")
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """Tweets of 25, 5 and 1 ms dealt to 2 to 10 slots: Spark's repartition, POSG, LPT, full knowledge of costs."""
+    from benchmarks import bench_shuffle  # noqa: PLC0415
+    from benchmarks.tweet_side import CORES, SIDES  # noqa: PLC0415
+
+    chosen = slots or list(bench_shuffle.SLOTS)
+    if not all(1 <= k <= CORES for k in chosen):
+        raise typer.BadParameter(f"choose numbers from 1 to {CORES}", param_hint="--slots")
+    wanted = _chosen([s for s in sides.split(",") if s], list(SIDES), "--sides")
+    ran = [s for s in SIDES if s in {*wanted, "repartition", "round_robin"}]
+    figures = _with_status(lambda say: bench_shuffle.run(chosen, seconds, ran, say))
+    _show(figures, "mean completion time of tweets", as_json)
+
+
 @app.command(epilog="Example: rheostat bench slo --workload step --seconds 60 --plot slo.svg --json")
 def slo(
     workload: Annotated[

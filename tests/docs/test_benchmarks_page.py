@@ -14,6 +14,7 @@ REPORTS = {
     "state": "run",
     "rescale": "run",
     "skew": "run",
+    "shuffle": "report",
     "slo": "run",
     "law": "run",
     "growth": "run",

@@ -6,11 +6,12 @@ import re
 import runpy
 from pathlib import Path
 
+import polars as pl
 import pytest
 from pyspark.sql import SparkSession
 
 import rheostat as rh
-from examples import kafka
+from examples import kafka, tweets
 
 FOLDER = Path(__file__).parents[2] / "examples"
 
@@ -22,6 +23,7 @@ PRINTED = {
     "keyed_state.py": [r"balances, epoch 2: 7 +rows", r"overdrafts, epoch 0: \d+ rows"],
     "own_aggregate.py": [r"3 minutes every 1 minute +│ 1970-01-01 00:00:00\S* +│ \S+ \S+ +│ 0 +│ 104\.\d+ +│ 150 "],
     "live_rescale.py": [r"2 -> 4 slots, \d+ of 256 shards moved \(asked for\)", "4 -> 8 slots", "8 -> 2 slots"],
+    "tweets.py": [r"enrich, epoch 0: 200 rows", r"│ (media|politician|other) "],
     "lending.py": [r"1 day +4 x 6 hours", r"10 minutes +│ 2026-01-01 00:00:00\S* +│ 2026-01-01 00:10:00\S* +│ 9\d\d "],
     "top_words.py": [r"ranked, epoch \d+: \d+ rows", r"2026-01-01 00:01:00\S* +│ 1 +│ quick +│ \d+ "],
     "sentiment.py": [
@@ -75,3 +77,23 @@ def test_what_kafka_would_bring_reaches_the_sink_as_messages(spark: SparkSession
     hours = out.frame().filter(out.frame()["value"].str.contains('"window":"1 hour"')).sort("window_end")
     assert hours["key"].to_list() == ["s0", "s1", "s0"], "the last hour is still open"
     assert '"orders":1,"cents":200' in hours["value"][2]
+
+
+def test_tweets_are_enriched_as_polars_does(spark: SparkSession, tmp_path: Path) -> None:
+    out = rh.sinks.memory()
+    query = tweets.topology(spark, out).start(str(tmp_path / "checkpoint"))
+    assert query.await_epoch(3)
+    query.stop()
+    frame = out.frame()
+    rows = len(frame)
+    assert rows >= 800
+    entity = (pl.int_range(rows, eager=True).cast(pl.Int64) ** 2 % 127).alias("entity")
+    kind = (
+        pl.when(entity < 8)
+        .then(pl.lit("media"))
+        .when(entity < 40)
+        .then(pl.lit("politician"))
+        .otherwise(pl.lit("other"))
+    )
+    expected = entity.to_frame().with_columns(kind.alias("class")).group_by("entity", "class").len()
+    assert frame.group_by("entity", "class").len().sort("entity").rows() == expected.sort("entity").rows()

@@ -51,7 +51,7 @@ def rows_of(table: pa.Table | None) -> list[tuple[Any, ...]]:
         (lambda r: None if r.n == 2 else (r.entity, r.n), [("a", 1), ("a", 3)], [0, 2]),
         (lambda r: [(r.entity, i) for i in range(r.n - 1)], [("b", 0), ("a", 0), ("a", 1)], [1, 2, 2]),
         (lambda r: ((r.entity, i) for i in range(r.n == 1)), [("a", 0)], [0]),
-        (lambda r: None, [], []),  # noqa: ARG005
+        (lambda r: None, [], []),
     ],
 )
 def test_row_by_row(function: Callable[..., Any], expected: list[tuple[Any, ...]], origin: list[int]) -> None:
@@ -116,13 +116,13 @@ def test_rare_items_share_calls_with_others_in_the_next_epoch() -> None:
 @pytest.mark.parametrize(
     ("function", "changes", "message"),
     [
-        (lambda r: 1 / 0, {}, r"row Row\(entity='a', n=1\): ZeroDivisionError: division by zero"),  # noqa: ARG005
+        (lambda r: 1 / 0, {}, r"row Row\(entity='a', n=1\): ZeroDivisionError: division by zero"),
         (lambda r: (r.entity,), {}, r"an output row \('a',\) does not fit the declared columns entity, double"),
         (lambda r: (r.entity, "many"), {}, "column 'double' is not bigint"),
-        (lambda r: {"other": 1}, {}, "an output row has an undeclared column 'other'"),  # noqa: ARG005
-        (lambda r: 7, {}, "TypeError"),  # noqa: ARG005
+        (lambda r: {"other": 1}, {}, "an output row has an undeclared column 'other'"),
+        (lambda r: 7, {}, "TypeError"),
         (lambda f: f, {"over": "polars"}, "column 'double' is missing from the output; declared columns: entity, doub"),
-        (lambda f: [1], {"over": "polars"}, "returned list, not a Polars frame or an Arrow table"),  # noqa: ARG005
+        (lambda f: [1], {"over": "polars"}, "returned list, not a Polars frame or an Arrow table"),
         (
             lambda f: doubled(f.head(1)),
             {"over": "polars", "ordered": True},

@@ -281,7 +281,7 @@ def test_rows_that_may_come_in_another_order_are_sorted_first(spark: SparkSessio
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda r: 1 / 0, r"operator 'enrich' failed: row Row\(.*\): ZeroDivisionError: division by zero"),  # noqa: ARG005
+        (lambda r: 1 / 0, r"operator 'enrich' failed: row Row\(.*\): ZeroDivisionError: division by zero"),
         (lambda r: (r.ts, r.key, "many"), "operator 'enrich' failed: an output row: column 'value' is not bigint"),
     ],
 )

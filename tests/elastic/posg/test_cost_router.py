@@ -41,7 +41,7 @@ def test_every_row_has_a_slot_and_loads_add_up(
         items = np.array(batch, dtype=np.int64)
         dealt, router = router.deal(items)
         assert len(dealt) == len(items)
-        assert ((0 <= dealt) & (dealt < slots)).all()
+        assert ((dealt >= 0) & (dealt < slots)).all()
         loads += np.bincount(dealt, weights=estimated_costs(KNOWN, items), minlength=slots)
     assert router.loads == pytest.approx(loads)
 
