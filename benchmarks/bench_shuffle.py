@@ -35,21 +35,21 @@ def run(
     seconds: int,
     sides: Sequence[str] = SIDES,
     say: Callable[[str], None] = lambda _: None,
-    settle: int = 10,
+    pause: int = 20,
     warm_up: int = 25,
 ) -> dict[str, Any]:
     """Run the sides, each in a new process, and return the figures.
 
     Args:
         slots: numbers of slots, in the order in which they run.
-        seconds: seconds of each that count.
+        seconds: seconds of tweets for each.
         sides: the sides to run, among them ``repartition`` and ``round_robin``.
         say: called with each step.
-        settle: seconds before them that do not count.
+        pause: seconds without tweets before each.
         warm_up: seconds at the beginning that do not count.
     """
-    mixed = Phases(tuple(slots), seconds, settle, warm_up)
-    uniform = Phases((UNIFORM_SLOTS,), seconds, settle, warm_up, uniform=True)
+    mixed = Phases(tuple(slots), seconds, pause, warm_up)
+    uniform = Phases((UNIFORM_SLOTS,), seconds, pause, warm_up, uniform=True)
     found: dict[str, dict[str, Any]] = {}
     even: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(prefix="rheostat-bench-") as folder:
@@ -69,7 +69,7 @@ def report(
 
     Args:
         slots: numbers of slots, in the order in which they ran.
-        seconds: seconds of each that counted.
+        seconds: seconds of tweets for each.
         found: by side, what ``run_phases`` returned for mixed costs.
         even: the same for uniform costs.
     """

@@ -164,7 +164,7 @@ def skew(
 @app.command(epilog="Example: rheostat bench shuffle --slots 10 --slots 5 --seconds 20 --json")
 def shuffle(
     slots: Annotated[list[int] | None, typer.Option(help="Numbers of slots; can be repeated. 10 to 2.")] = None,
-    seconds: Annotated[int, typer.Option(help="Seconds that count, for each number of slots.", min=3)] = 40,
+    seconds: Annotated[int, typer.Option(help="Seconds of tweets, for each number of slots.", min=3)] = 120,
     sides: Annotated[
         str, typer.Option(help="Sides, separated by commas: repartition, round_robin, posg, lpt, full_knowledge.")
     ] = "",

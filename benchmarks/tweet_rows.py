@@ -3,9 +3,11 @@
 A tweet sleeps 25 ms if it mentions media, 5 ms for politicians and 1 ms for others. With uniform costs, every tweet
 sleeps as long as these do on average.
 
-In every phase tweets arrive evenly, at the rate that its slots can sustain divided by ``PROVISIONING``. The paper sets
-its systems up at 100 % and calls those up to 109 % correctly sized (section V-B). An epoch has a fixed cost that slots
-spend idle, so that on Spark every backlog would grow without end at 100 %; a tenth more leaves room for it.
+Between two phases no tweet arrives, so that the queues of the one before are worked off, and every phase begins with
+empty queues, as every run of the paper does. In a phase tweets arrive evenly, at the rate that its slots can sustain
+divided by ``PROVISIONING``. The paper sets its systems up at 100 % and calls those up to 109 % correctly sized (section
+V-B). An epoch has a fixed cost that slots spend idle, so that on Spark every backlog would grow without end at 100 %; a
+tenth more leaves room for it. A phase of 120 s is long enough for epochs to reach the length at which they stay.
 """
 
 from __future__ import annotations
@@ -34,46 +36,46 @@ KINDS = 4
 class Phases:
     """Tweets in phases, one for each number of slots, after a warm-up with as many slots as the first.
 
-    >>> phases = Phases(slots=(4, 2), seconds=10, settle=2, warm_up=3)
-    >>> phases.slots_at(0.0), phases.slots_at(16.0), phases.slots_at(99.0)
-    (4, 2, 2)
-    >>> [int(n) for n in np.histogram(phases.rows.times, [0, 15, 27])[0]]
-    [10435, 4174]
+    >>> phases = Phases(slots=(4, 2), seconds=10, pause=2, warm_up=3)
+    >>> phases.begins, phases.length, phases.slots_at(4.0), phases.slots_at(15.0), phases.slots_at(99.0)
+    ([5, 17], 27, 4, 2, 2)
+    >>> [int(n) for n in np.histogram(phases.rows.times, [0, 3, 5, 15, 17, 27])[0]]
+    [2087, 0, 6957, 0, 3478]
 
     Attributes:
         slots: number of slots of every phase.
-        seconds: seconds of a phase that count.
-        settle: seconds before them, in which the backlog of the phase before is worked off.
-        warm_up: seconds before the first phase.
+        seconds: seconds of a phase.
+        pause: seconds before it, without tweets.
+        warm_up: seconds of tweets before the first pause.
         uniform: True if every tweet costs the same.
         seed: seed of the tweets.
     """
 
     slots: tuple[int, ...]
-    seconds: int = 40
-    settle: int = 10
+    seconds: int = 120
+    pause: int = 20
     warm_up: int = 25
     uniform: bool = False
     seed: int = 1
 
     @property
     def begins(self) -> list[float]:
-        """When every phase begins, its settling included, in seconds since the first row."""
-        return [self.warm_up + i * (self.settle + self.seconds) for i in range(len(self.slots))]
+        """When the tweets of every phase begin, in seconds since the first row."""
+        return [self.warm_up + i * (self.pause + self.seconds) + self.pause for i in range(len(self.slots))]
 
     @property
     def length(self) -> float:
         """Seconds of all phases together."""
-        return self.warm_up + len(self.slots) * (self.settle + self.seconds)
+        return self.warm_up + len(self.slots) * (self.pause + self.seconds)
 
     def slots_at(self, seconds: float) -> int:
-        """Return the number of slots at a time."""
-        return self.slots[max(int(np.searchsorted(self.begins, seconds, side="right")) - 1, 0)]
+        """Return the number of slots at a time; that of a phase from the middle of the pause before it."""
+        return self.slots[max(int(np.searchsorted(self.begins, seconds + self.pause / 2, side="right")) - 1, 0)]
 
     def counted(self, phase: int, arrived: Floats) -> Ints:
-        """Return the positions of the rows that arrived in the part of a phase that counts."""
-        begin = self.begins[phase] + self.settle
-        return np.flatnonzero((arrived >= begin) & (arrived < begin + self.seconds))
+        """Return the positions of the rows that arrived in a phase, or shortly after."""
+        begin, late = self.begins[phase], self.pause / 2
+        return np.flatnonzero((arrived >= begin) & (arrived < begin + self.seconds + late))
 
     @cached_property
     def costs(self) -> Sequence[float]:
@@ -83,12 +85,11 @@ class Phases:
     @cached_property
     def rows(self) -> LiveRows:
         """The tweets: when each is due, and the key of its entity and kind."""
-        edges = [0.0, *self.begins[1:], self.length]
-        rates = [slots / self._mean / PROVISIONING for slots in self.slots]
+        spans = [(0.0, self.warm_up), *((begin, self.seconds) for begin in self.begins)]
         parts = []
-        for rate, begin, end in zip(rates, edges, edges[1:], strict=False):
-            count = int((end - begin) * rate)
-            parts.append(begin + (np.arange(count) + 1) / rate)
+        for slots, (begin, seconds) in zip((self.slots[0], *self.slots), spans, strict=True):
+            rate = slots / self._mean / PROVISIONING
+            parts.append(begin + (np.arange(int(seconds * rate)) + 1) / rate)
         times = np.concatenate(parts)
         mentions = Tweets(len(times), seed=self.seed).mentions()
         return LiveRows(times, mentions.entities * KINDS + mentions.kinds)
