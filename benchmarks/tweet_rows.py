@@ -37,7 +37,7 @@ class Phases:
     """Tweets in phases, one for each number of slots, after a warm-up with as many slots as the first.
 
     >>> phases = Phases(slots=(4, 2), seconds=10, pause=2, warm_up=3)
-    >>> phases.begins, phases.length, phases.slots_at(4.0), phases.slots_at(15.0), phases.slots_at(99.0)
+    >>> phases.begins, phases.length, phases.slots_at(4.0), phases.slots_at(16.5), phases.slots_at(99.0)
     ([5, 17], 27, 4, 2, 2)
     >>> [int(n) for n in np.histogram(phases.rows.times, [0, 3, 5, 15, 17, 27])[0]]
     [2087, 0, 6957, 0, 3478]
