@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 
 from rheostat.planning.apply_sql import ITEM
 from rheostat.planning.feeds import PART
@@ -34,7 +34,7 @@ def deal_by_cost(rows: DataFrame, slots: int, apply: Apply) -> DataFrame:
         slots: number of slots.
         apply: the operator.
     """
-    router: Any = arrow_udf(deal_items, "int", ArrowUDFType.SCALAR_ITER)
+    router: Any = arrow_udf(deal_items, "int")  # over iterators of batches, by its annotations
     # Not deterministic for Spark: the slot of a row depends on the rows before, and must be computed once.
     return deal_in_turn(rows.withColumn(PART, router.asNondeterministic()(ITEM)), slots, apply)
 
