@@ -34,7 +34,8 @@ def deal_by_cost(rows: DataFrame, slots: int, apply: Apply) -> DataFrame:
         slots: number of slots.
         apply: the operator.
     """
-    router: Any = arrow_udf(deal_items, "int")  # over iterators of batches, by its annotations
+    # By its annotations a function over iterators of batches; to name that kind gives a warning.
+    router: Any = arrow_udf(deal_items, "int")  # type: ignore[call-overload]
     # Not deterministic for Spark: the slot of a row depends on the rows before, and must be computed once.
     return deal_in_turn(rows.withColumn(PART, router.asNondeterministic()(ITEM)), slots, apply)
 
