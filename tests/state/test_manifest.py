@@ -34,6 +34,9 @@ MANIFESTS = st.builds(
     routing=st.dictionaries(NAMES, st.lists(st.integers(0, 9)).map(tuple), max_size=2),
     tables=st.dictionaries(NAMES, st.lists(SEGMENTS, max_size=2).map(tuple), max_size=2),
     totals=st.dictionaries(NAMES, COUNTS, max_size=2),
+    learned=st.dictionaries(
+        NAMES, st.dictionaries(NAMES, st.one_of(NAMES, st.floats(0, 9), st.booleans())), max_size=2
+    ),
 )
 FILE = "/checkpoint/epochs/000000000012.json"
 MANIFEST = Manifest(

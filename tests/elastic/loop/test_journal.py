@@ -263,3 +263,15 @@ def test_a_decision_survives_json(
 def test_an_event_of_a_newer_version_is_left_out() -> None:
     event = Event(number=1, epoch=0, time=BEGIN, kind=EventKind.PAUSED).to_json()
     assert kinds(parsed([{**event, "kind": "foretold"}, event, {**event, "who": "x"}, {}])) == ["policy paused"]
+
+
+def test_a_decision_made_outside_the_loop_is_done_when_it_is_told() -> None:
+    """It is read again after a restart, and nothing is left to resume."""
+    journal = Journal()
+    event = journal.state(7, BEGIN, component="enrich", action="deal by cost", policy="lpt", reasons=("costs differ",))
+    again = Journal(parsed([json.loads(json.dumps(event.to_json()))]))
+    events, revisions = again.resume(PLAN, SETTING, 3, BEGIN)
+    assert (events, revisions) == ([], ())
+    (decision,) = again.decisions
+    assert (decision.epoch, decision.component, decision.outcome) == (7, "enrich", "applied")
+    assert isnan(decision.expected_latency)
