@@ -58,7 +58,7 @@ class ApplyOperator:
 
     Attributes:
         apply: the operator.
-        slots: number of slots, from the next epoch on.
+        slots: number of slots in this epoch.
         learned: what it has learned of costs.
         choice: how rows are dealt, and why.
     """
@@ -67,6 +67,7 @@ class ApplyOperator:
     slots: int
     learned: LearnedCosts
     choice: CostChoice
+    _wanted: int | None = field(default=None, repr=False)  # number of slots that a user asked for
     _told: tuple[str, int, int] = field(default=("", 0, 0), repr=False)  # sketch as text, its executions, its age
 
     @classmethod
@@ -85,13 +86,14 @@ class ApplyOperator:
         return cls(apply, slots, learned, CostChoice(by_cost, choice.saving, choice.reason))
 
     def rescale(self, slots: int) -> None:
-        """Change the number of slots from the next epoch on."""
+        """Change the number of slots from the next epoch on. Any thread may call it."""
         if not 1 <= slots <= MAX_SLOTS:
             raise ConfigurationError(f"slots={slots} must be from 1 to {MAX_SLOTS}")
-        self.slots = slots
+        self._wanted = slots
 
     def decide(self) -> bool:
         """Decide how rows are dealt in the next epoch; True if that differs from the epoch before."""
+        self.slots = self._wanted or self.slots
         if not self.apply.learns:
             return False
         self.learned = self.learned.with_slots(self.slots)
