@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,8 +81,10 @@ class ApplyOperator:
             stored: what ``stored`` gave in the newest epoch; empty if there is none.
         """
         learned, by_cost = LearnedCosts.start(slots), False
-        if stored and apply.learns and list(apply.cost_by) == stored["cost_by"]:
-            learned, by_cost = LearnedCosts.from_json(stored).with_slots(slots), stored["by_cost"]
+        with suppress(ConfigurationError, KeyError):  # written by another version: costs can be learned again
+            known = LearnedCosts.from_json(stored)
+            if apply.learns and list(apply.cost_by) == stored["cost_by"] and known.sketch.shape == learned.sketch.shape:
+                learned, by_cost = known.with_slots(slots), bool(stored["by_cost"])
         choice = choose_dealing(learned, slots, by_cost=by_cost)
         return cls(apply, slots, learned, CostChoice(by_cost, choice.saving, choice.reason))
 
