@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rheostat.elastic.posg.instance import TOLERANCE
 from rheostat.elastic.posg.serial import from_text, to_text
@@ -114,7 +115,7 @@ class LearnedCosts:
         if not seen:
             return state
         known = state.sketch if state.known else _sum([report.sketch for report in seen])
-        factors = _factors(state.factors, known, seen)
+        factors = _factors(state.factors, state.sketch, seen)
         fresh = [replace(r.sketch, times=r.sketch.times / factors[r.slot]) for r in seen]
         # What was known before is independent of the new rows. In the first epoch, half of the slots stands for it.
         pair = (known, _sum(fresh)) if state.known else (_sum(fresh[0::2]), _sum(fresh[1::2] or fresh[0::2]))
@@ -217,23 +218,29 @@ def _blended(known: CostSketch, fresh: CostSketch) -> CostSketch:
     return CostSketch(counts, mean * counts, known.seed)
 
 
-def _factors(before: tuple[float, ...], known: CostSketch, seen: Sequence[SlotCosts]) -> tuple[float, ...]:
-    """Return how much longer than the mean each slot takes, from what it took and what was expected of its rows."""
+def _factors(before: tuple[float, ...], old: CostSketch, seen: Sequence[SlotCosts]) -> tuple[float, ...]:
+    """Return how much longer than the mean each slot takes, from what it took and what was expected of its rows.
+
+    The rows of this epoch count in what is expected. Otherwise a slot with the rows of an item whose cost has changed
+    would seem fast or slow.
+    """
+    known = _blended(old, _sum([replace(r.sketch, times=r.sketch.times / before[r.slot]) for r in seen]))
+    compared = old.frequencies > 0 if old.executions else known.frequencies > 0
     ratios: dict[int, float] = {}
     for report in seen:
-        expected, sketch = _expected(known, report.sketch), report.sketch
+        expected, sketch = _expected(known, report.sketch, compared), report.sketch
         if expected > 0 and sketch.executions >= _ENOUGH:
-            ratios[report.slot] = float(np.where(known.frequencies > 0, sketch.times, 0.0).sum()) / expected
+            ratios[report.slot] = float(np.where(compared, sketch.times, 0.0).sum()) / expected
     if len(ratios) < len(before) or len(before) < 2 or min(ratios.values()) <= 0:
         return before
     mean = float(np.mean(list(ratios.values())))
-    moved = [old + SMOOTHING * (ratios[slot] / mean - old) for slot, old in enumerate(before)]
+    moved = [f + SMOOTHING * (ratios[slot] / mean - f) for slot, f in enumerate(before)]
     return tuple(float(np.clip(factor, 0.1, 10.0)) for factor in moved)
 
 
-def _expected(known: CostSketch, executed: CostSketch) -> float:
-    """Return the seconds that executions take by what is known, summed over the rows of the sketch."""
-    return float((executed.frequencies * np.nan_to_num(known.ratios())).sum())
+def _expected(known: CostSketch, executed: CostSketch, cells: npt.NDArray[np.bool_] | bool = True) -> float:
+    """Return the seconds that executions in some cells take by what is known, summed over the rows of the sketch."""
+    return float(np.where(cells, executed.frequencies * np.nan_to_num(known.ratios()), 0.0).sum())
 
 
 def _sum(sketches: Sequence[CostSketch]) -> CostSketch:
