@@ -13,7 +13,7 @@ from rheostat.elastic.posg.learned_costs import LearnedCosts, expected_excess
 
 ROUTING = 0.017
 """Seconds that dealing by cost adds to an epoch: a Python task between reading and the slots. Measured on two shared
-cores, ``local[16]``, medians of 35 epochs: 19 ms for 2,000 rows on 4 slots, 18 ms on 10 slots, 32 ms for 20,000 rows."""
+cores, ``local[16]``, medians of 35 epochs: 19 ms for 2,000 rows on 4 slots, 18 ms on 10, 32 ms for 20,000 rows."""
 
 ROUTING_ROW = 0.8e-6
 """Seconds that it adds per row of a router, from the same measurement."""
