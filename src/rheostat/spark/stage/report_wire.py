@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import base64
 import struct
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import Protocol
+
+import pyarrow as pa
 
 from rheostat.spark.stage.task_reports import PartReport, TaskUsage
 
@@ -19,7 +20,8 @@ LENGTH = 8_000
 """Characters of a line at most; Py4J sends up to 8,192 in one write."""
 
 _MORE, _LAST = "+", "."
-_HEAD = struct.Struct("<I")
+_HEAD = struct.Struct("<II")  # bytes of the whole report, and of its text
+_CODEC = pa.Codec("zstd", compression_level=1)
 
 
 class WiredReport(Protocol):
@@ -36,7 +38,8 @@ def to_lines(report: WiredReport) -> list[str]:
     """The lines of a report; the first character of each says whether more follow."""
     text, shards = report.to_wire()
     encoded = text.encode()
-    body = base64.b64encode(zlib.compress(_HEAD.pack(len(encoded)) + encoded + shards, 1)).decode()
+    data = encoded + shards
+    body = base64.b64encode(_HEAD.pack(len(data), len(encoded)) + _CODEC.compress(data, asbytes=True)).decode()
     step = LENGTH - 1
     parts = [body[i : i + step] for i in range(0, len(body), step)]
     return [(_MORE if i + 1 < len(parts) else _LAST) + part for i, part in enumerate(parts)]
@@ -58,7 +61,8 @@ def unpacked(lines: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     for line in lines:
         parts.append(line[1:])
         if line[0] == _LAST:
-            data = zlib.decompress(base64.b64decode("".join(parts)))
-            end = _HEAD.size + _HEAD.unpack_from(data)[0]
-            yield data[_HEAD.size : end].decode(), data[end:]
+            packed = base64.b64decode("".join(parts))
+            size, end = _HEAD.unpack_from(packed)
+            data = _CODEC.decompress(packed[_HEAD.size :], size, asbytes=True)
+            yield data[:end].decode(), data[end:]
             parts = []
