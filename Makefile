@@ -70,6 +70,9 @@ bench: java ## all benchmarks, as JSON (about four and a half hours)
 	$(BIN)/rheostat bench slo --json
 	$(BIN)/rheostat bench floor --json
 	$(BIN)/rheostat bench nexmark --json
+	$(BIN)/rheostat bench layouts --json
+	$(BIN)/rheostat bench fusion --json
+	$(BIN)/rheostat bench migration --json
 
 lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock
 	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra docs --no-header --no-emit-index-url \

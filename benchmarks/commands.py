@@ -127,6 +127,59 @@ def nexmark(
     _show(found, "NEXMark", as_json)
 
 
+@app.command(epilog="Example: rheostat bench fusion --rows 1000000 --rounds 1 --json")
+def fusion(
+    rows: Annotated[int, typer.Option(help="Rows in eight files.", min=1_000)] = 4_000_000,
+    keys: Annotated[int, typer.Option(help="Keys, Zipf 1.0.", min=1)] = 10_000,
+    rounds: Annotated[int, typer.Option(help="How often each side runs.", min=1)] = 3,
+    as_json: Json = False,
+) -> None:
+    """Four operators on the same rows (Enorm's fast job): none, two, three and all of them fused."""
+    from benchmarks import bench_fusion  # noqa: PLC0415
+
+    _show(_with_status(lambda say: bench_fusion.run(rows, keys, rounds, say)), "the fast job", as_json)
+
+
+@app.command(epilog="Example: rheostat bench layouts --rows 100000 --rounds 1 --json")
+def layouts(
+    rows: Annotated[int, typer.Option(help="Rows per epoch.", min=1_000)] = 300_000,
+    epochs: Annotated[int, typer.Option(help="Epochs of a run.", min=2)] = 14,
+    rounds: Annotated[int, typer.Option(help="How often each side runs.", min=1)] = 3,
+    as_json: Json = False,
+) -> None:
+    """Windows that are split, combined, or what Rheostat chooses, over a grid of keys per pane and overlap."""
+    from benchmarks import bench_layouts  # noqa: PLC0415
+
+    found = _with_status(lambda say: bench_layouts.run(rows, epochs, rounds, say))
+    if not as_json:
+        table = Table(title="seconds by layout")
+        for heading in ("keys per pane", "overlap", *bench_layouts.SIDES, "auto over better"):
+            table.add_column(heading, justify="right")
+        for cell in found.pop("cells"):
+            shown = (cell["keys_per_pane"], cell["overlap"], *cell["seconds"].values(), cell["over_better"])
+            table.add_row(*(str(value) for value in shown))
+        Console().print(table)
+    _show(found, "split, combined or automatic", as_json)
+
+
+@app.command(epilog="Example: rheostat bench migration --keys 10000 --rounds 1 --json")
+def migration(
+    keys: Annotated[list[int] | None, typer.Option(help="Keys in state; can be repeated.")] = None,
+    rows: Annotated[int, typer.Option(help="Rows per epoch.", min=1)] = 20_000,
+    rounds: Annotated[int, typer.Option(help="How often each strategy runs.", min=1)] = 3,
+    as_json: Json = False,
+) -> None:
+    """Half of the shards move under load while state grows: instant, smooth and disruptive (Enorm's strategies)."""
+    from benchmarks import bench_migration  # noqa: PLC0415
+
+    chosen = sorted(keys or [10_000, 100_000, 400_000])
+    found = _with_status(lambda say: bench_migration.run(chosen, rows, rounds, say))
+    if not as_json:
+        _show_sides({f"{size['keys']:,} keys": {s: size[s] for s in bench_migration.STRATEGIES}
+                     for size in found.pop("sizes")})  # fmt: skip
+    _show(found, "half of the shards move", as_json)
+
+
 @app.command(epilog="Example: rheostat bench rescale --keys 100000 --epochs 6 --json")
 def rescale(
     keys: Annotated[int, typer.Option(help="Keys in state.", min=100)] = 1_000_000,

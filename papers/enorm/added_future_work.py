@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from papers.claims import Claim, addition
+from papers.enorm.testbed.instances import fuse_instances
 from papers.enorm.testbed.random_jobs import large_job
+from papers.enorm.testbed.refusion import Patience, Watch, moved_operators, observe
 from papers.paper_run import Run
 from rheostat.planning.enorm.fusion import FusedComponent, fuse, inter_component_traffic, score_by_rate
-from rheostat.planning.enorm.instances import fuse_instances
-from rheostat.planning.enorm.refusion import Patience, Watch, moved_operators, observe
 
 _INSTANCES, _VALUES, _FEW = 60, 8, 20
 _SHIFTS = 3

@@ -9,8 +9,8 @@ import numpy as np
 from papers.claims import Claim
 from papers.enorm.testbed.cost_model import EnormNodes
 from papers.enorm.testbed.hot_spots import KEYS, simulate_pause
+from papers.enorm.testbed.migration_costs import ShardState, Strategy, migration_cost
 from papers.paper_run import Run
-from rheostat.planning.enorm.migration import ShardState, Strategy, migration_cost
 
 SIZES = (1_000, 5_000, 10_000, 25_000, 50_000, 100_000, 200_000)
 """Numbers of keys of a shard, in figures 10 and 11."""

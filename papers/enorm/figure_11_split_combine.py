@@ -5,8 +5,8 @@ from __future__ import annotations
 from papers.claims import Claim
 from papers.enorm.figure_10_pauses import SIZES
 from papers.enorm.testbed.cost_model import MINUTE, EnormNodes
+from papers.enorm.testbed.migration_costs import ShardState, Strategy, migration_cost
 from papers.paper_run import Run
-from rheostat.planning.enorm.migration import ShardState, Strategy, migration_cost
 
 LONGEST = 10 * MINUTE
 """Seconds of the longest window of the simple job with two windows. Smooth migration may have to wait for its end."""

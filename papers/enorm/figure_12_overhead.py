@@ -8,8 +8,8 @@ import numpy.typing as npt
 from papers.claims import Claim
 from papers.enorm.testbed.cost_model import MINUTE, TUPLES, EnormNodes, completion_time, simple_job, touched
 from papers.enorm.testbed.hot_spots import KEYS
+from papers.enorm.testbed.migration_costs import Strategy, expanded_keys
 from papers.paper_run import Run
-from rheostat.planning.enorm.migration import Strategy, expanded_keys
 from rheostat.planning.enorm.splitting import Form
 
 _SHARDS = 60

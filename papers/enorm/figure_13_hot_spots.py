@@ -7,8 +7,8 @@ import numpy as np
 from papers.claims import Claim, addition
 from papers.enorm.testbed.cost_model import EnormNodes
 from papers.enorm.testbed.hot_spots import CONFIGURATIONS, KEYS, Configuration, Skew, simulate_skew
+from papers.enorm.testbed.migration_costs import Strategy
 from papers.paper_run import Run
-from rheostat.planning.enorm.migration import Strategy
 
 
 def reproduce(run: Run) -> list[Claim]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from papers.claims import Claim, addition
 from papers.enorm.testbed.random_jobs import FusionJob, large_job
+from papers.enorm.testbed.refusion import refine
 from papers.paper_run import Run
 from rheostat.planning.enorm.fusion import (
     FusedComponent,
@@ -17,7 +18,6 @@ from rheostat.planning.enorm.fusion import (
     score_by_component_rate,
     score_by_rate,
 )
-from rheostat.planning.enorm.refusion import refine
 
 SIZES = (50, 100, 150)
 JOBS = 500

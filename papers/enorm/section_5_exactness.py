@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from papers.claims import Claim
+from papers.enorm.testbed.migration_costs import Strategy
 from papers.enorm.testbed.shard_migration import Migration, Rows
 from papers.enorm.testbed.shard_migration import run as run_rows
 from papers.paper_run import Run
-from rheostat.planning.enorm.migration import Strategy
 from rheostat.planning.enorm.splitting import Form
 from rheostat.windows.window import Window
 

@@ -15,9 +15,10 @@ from papers.enorm.testbed.cost_model import (
     completion_time,
     simple_job,
 )
+from papers.enorm.testbed.migration_costs import ShardState, Strategy, migration_cost
+from papers.enorm.testbed.split_model import ComponentLoad, choose_form, form_cost
 from papers.paper_run import Run
-from rheostat.planning.enorm.migration import ShardState, Strategy, migration_cost
-from rheostat.planning.enorm.splitting import ComponentLoad, Form, choose_form, form_cost
+from rheostat.planning.enorm.splitting import Form
 
 
 def reproduce(run: Run) -> list[Claim]:

@@ -24,6 +24,9 @@ GroupingName = Literal["lpt", "posg", "round_robin"]
 CalledWith = Literal["rows", "polars", "arrow"]
 """What ``apply`` calls a function with: a row at a time, or the rows of a slot as a frame."""
 
+LayoutChoice = Literal["auto", "split", "combined"]
+"""Who aggregates rows: Spark (split), the tasks that keep the state (combined), or whichever is cheaper (auto)."""
+
 ExplainFormat = Literal["text", "mermaid"]
 """The output format of ``explain``."""
 

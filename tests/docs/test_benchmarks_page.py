@@ -21,6 +21,9 @@ REPORTS = {
     "against": "run",
     "floor": "run",
     "nexmark": "run",
+    "layouts": "run",
+    "fusion": "run",
+    "migration": "run",
 }
 """A benchmark, and the function in its file that returns what is printed."""
 

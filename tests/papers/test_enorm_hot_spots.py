@@ -7,9 +7,9 @@ import pytest
 
 from papers.enorm.testbed.cost_model import EnormNodes
 from papers.enorm.testbed.hot_spots import CONFIGURATIONS, Configuration, Skew, simulate_pause, simulate_skew
+from papers.enorm.testbed.migration_costs import ShardState, Strategy, migration_cost
 from papers.enorm.testbed.node_queues import DRAINING, LIMIT, STEP, Queues
 from rheostat.errors import RheostatError
-from rheostat.planning.enorm.migration import ShardState, Strategy, migration_cost
 
 PER_TUPLE = 1e-3
 PER_SECOND = round(1 / STEP)

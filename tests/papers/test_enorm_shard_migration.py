@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from papers.enorm.testbed.migration_costs import Strategy
 from papers.enorm.testbed.shard_migration import Migration, MigrationOutcome, Rows, run
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.migration import Strategy
 from rheostat.planning.enorm.splitting import Form
 from rheostat.windows.close import close
 from rheostat.windows.consolidation import plan_consolidation
@@ -24,7 +24,7 @@ from tests.windows.builders import containing, window_sets
 
 SHARDS, PLACES = 4, 3
 INSTANT, SMOOTH, DISRUPTIVE = Strategy
-LAYOUT = WindowLayout((Column("k.key", "bigint"),), (ROW_COUNT, Total("sum(x)", "bigint", "")))
+LAYOUT = WindowLayout((Column("k.key", "bigint"),), (ROW_COUNT, Total("sum(x)", "bigint", "", "")))
 
 
 @st.composite

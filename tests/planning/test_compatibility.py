@@ -136,6 +136,21 @@ def test_harmful_changes_are_refused(job: Job, message: str) -> None:
         restarted(recorded(JOB.graph), job.graph)
 
 
+def with_c(minutes: int, by: str = "area") -> Job:
+    return replace(JOB, more=lambda stream: add(stream, "c", by, tumbling(f"{minutes} minutes")))
+
+
+def test_operators_that_share_panes_keep_their_own_windows() -> None:
+    old = recorded(with_c(5).graph)
+    assert {entry["table"] for entry in old.values()} == {"a+c"}
+    plan = restarted(old, with_c(5).graph)
+    assert plan.tables == plan_physical(with_c(5).graph).tables
+    with pytest.raises(CheckpointError, match="operator 'c': the checkpoint was written with windows"):
+        restarted(old, with_c(10).graph)
+    alone = restarted(old, replace(JOB, more=lambda _: None).graph, drop=["c"])
+    assert [(t.name, t.operators) for t in alone.tables.values()] == [("a+c", ("a",))]
+
+
 def test_an_operator_may_be_dropped_by_name() -> None:
     old, without = recorded(JOB.graph), replace(JOB, aggregates={}).graph
     assert set(restarted(old, without, drop=["a"]).tables) == {"b"}

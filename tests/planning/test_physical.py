@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rheostat.choices import Emit
 from rheostat.errors import TopologyError
 from rheostat.planning.physical import plan_physical
 from rheostat.topology import aggregates as rh
+from rheostat.topology.aggregates import Aggregate
 from rheostat.topology.graph import Graph
 from rheostat.windows.partials import ROW_COUNT, Column
-from rheostat.windows.window import sliding, tumbling
+from rheostat.windows.window import Window, sliding, tumbling
 from tests.planning.builders import MINUTE, add, components, lending, with_keys
 from tests.topology.builders import LOANS, Frame, loans
 
@@ -47,6 +49,49 @@ def test_other_keys_windows_or_streams_are_other_tables() -> None:
     add(stream, "c", "area", tumbling("1 hour"))
     add(stream.map("m", lambda frame: frame), "d", "area")
     assert set(plan_physical(stream.graph).tables) == {"a", "b", "c", "d"}
+
+
+@pytest.mark.parametrize(
+    ("windows", "shared"),
+    [
+        (tumbling("5 minutes", "20 minutes"), True),
+        (sliding("10 minutes", every="2 minutes"), True),
+        (tumbling("24 minutes"), True),
+        (tumbling("25 minutes"), False),  # too many panes to keep them for this
+        (tumbling("90 seconds"), False),  # finer panes than either needs
+        (tumbling("5 minutes", offset="30 seconds"), False),
+        (tumbling("20 days"), False),
+    ],
+)
+def test_windows_of_the_same_panes_share_a_table(windows: tuple[Window, ...], shared: bool) -> None:
+    for order in (1, -1):
+        stream = loans()
+        for name, wanted in (("fine", MINUTE), ("coarse", windows))[::order]:
+            add(stream, name, "area", wanted, {"n": rh.count(), f"x_{name}": rh.sum("amount")})
+        tables = plan_physical(stream.graph).tables
+        assert len(tables) == (1 if shared else 2)
+        if shared:
+            (table,) = tables.values()
+            assert table.plan.pane == MINUTE[0]
+            found = {o.operator: set(o.windows.values()) for o in table.outputs}
+            assert found == {"fine_windows": set(MINUTE), "coarse_windows": set(windows)}
+
+
+def test_panes_that_are_kept_for_long_anyway_are_shared() -> None:
+    stream = loans()
+    add(stream, "fine", "area", sliding("1 hour", every="1 minute"))
+    add(stream, "coarse", "area", tumbling("1 hour"))
+    assert set(plan_physical(stream.graph).tables) == {"fine+coarse"}
+
+
+def test_windows_that_emit_updates_and_sketches_are_not_kept_in_the_panes_of_others() -> None:
+    five = tumbling("5 minutes")
+    cases: list[tuple[Emit, Aggregate]] = [("update", rh.count()), ("append", rh.approx_distinct("user"))]
+    for emit, wanted in cases:
+        stream = loans()
+        add(stream, "a", "area")
+        add(stream, "b", "area", five, {"x": wanted}, emit)
+        assert set(plan_physical(stream.graph).tables) == {"a", "b"}
 
 
 def test_the_order_in_which_windows_are_asked_for_does_not_matter() -> None:

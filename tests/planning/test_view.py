@@ -35,6 +35,9 @@ components
   by area: 2 slots; op2, op2_windows, op3, op3_windows
   global: 1 slot; op4, op4_windows, op5, op5_windows
 
+fusion
+  op2, op3: fused by area; they share attributes; nothing is measured yet
+
 shuffles per epoch: 3 (8 if every stateful operator had its own)
 
 windows of op2+op3: panes of 10 minutes, from rows; keeps count(*), sum(rate), count(rate), max(amount), count(paid)

@@ -66,7 +66,7 @@ def test_every_type_of_state_survives(tmp_path: Path) -> None:
         tuple(Column(f"k.{t}", t) for t in types),
         (
             ROW_COUNT,
-            Total("sum(x)", "decimal(20,2)", ""),
+            Total("sum(x)", "decimal(20,2)", "", ""),
             Extreme("max", "t", "timestamp"),
             Moments("x"),
             Quantile("x"),

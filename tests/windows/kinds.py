@@ -129,16 +129,16 @@ INT64, FLOAT64 = pl.Int64(), pl.Float64()
 KINDS = {
     "count": Kind(ROW_COUNT, (INT64,), st.none(), lambda rows: (len(rows),)),
     "sum of integers": Kind(
-        Total("sum(x)", "bigint", ""), (INT64,), st.integers(-99, 99), lambda r: (sum(v for _, v in r),)
+        Total("sum(x)", "bigint", "", ""), (INT64,), st.integers(-99, 99), lambda r: (sum(v for _, v in r),)
     ),
     "sum of decimals": Kind(
-        Total("sum(x)", "decimal(20,2)", ""),
+        Total("sum(x)", "decimal(20,2)", "", ""),
         (pl.Decimal(20, 2),),
         st.decimals(-99, 99, places=2),
         lambda rows: (sum((v for _, v in rows), Decimal()),),
     ),
     "sum of doubles": Kind(
-        Total("sum(x)", "double", ""), (FLOAT64,), FLOATS, lambda r: (math.fsum(v for _, v in r),), about_equal
+        Total("sum(x)", "double", "", ""), (FLOAT64,), FLOATS, lambda r: (math.fsum(v for _, v in r),), about_equal
     ),
     "smallest double": Kind(
         Extreme("min", "x", "double"),

@@ -20,7 +20,7 @@ from rheostat.windows.window_layout import HASH, WindowLayout
 from tests.windows.builders import containing
 
 GRANULE, START = "granule", "start"
-TOTAL, MAXIMUM = Total("sum(x)", "bigint", ""), Extreme("max", "x", "bigint")
+TOTAL, MAXIMUM = Total("sum(x)", "bigint", "", ""), Extreme("max", "x", "bigint")
 KEY = Column("k.area", "string")
 EXACT = WindowLayout((KEY,), (ROW_COUNT, TOTAL))
 MERGED = WindowLayout((KEY,), (ROW_COUNT, TOTAL, MAXIMUM))

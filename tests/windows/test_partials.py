@@ -123,8 +123,8 @@ def test_nan_is_larger_than_every_number() -> None:
 def test_only_exact_totals_can_be_subtracted() -> None:
     kinds = {name for name, kind in KINDS.items() if kind.partial.subtractable}
     assert kinds == {"count", "sum of integers", "sum of decimals"}
-    assert WindowLayout((), (ROW_COUNT, Total("sum(x)", "bigint", ""))).subtractable
-    assert not WindowLayout((), (ROW_COUNT, Total("sum(x)", "double", ""))).subtractable
+    assert WindowLayout((), (ROW_COUNT, Total("sum(x)", "bigint", "", ""))).subtractable
+    assert not WindowLayout((), (ROW_COUNT, Total("sum(x)", "double", "", ""))).subtractable
 
 
 def test_column_names_are_quoted_for_sql() -> None:

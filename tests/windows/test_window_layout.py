@@ -14,7 +14,7 @@ from rheostat.windows.partials import ROW_COUNT, ROWS, Column, Extreme, Total
 from rheostat.windows.window_layout import HASH, WindowLayout
 
 KEYS = (Column("k.area", "string"), Column("k.grade", "bigint"))
-TOTAL = Total("sum(x)", "bigint", "")
+TOTAL = Total("sum(x)", "bigint", "", "")
 LAYOUT = WindowLayout(KEYS, (ROW_COUNT, TOTAL))
 SUM = TOTAL.columns[0].name
 SCHEMA = {"start": pl.Int64, HASH: pl.Int64, "k.area": pl.String, "k.grade": pl.Int64, ROWS: pl.Int64, SUM: pl.Int64}
@@ -56,6 +56,17 @@ def test_rows_are_merged_by_all_keys_nulls_included(rows: list[Row]) -> None:
         key: (hash_of(*key), counts[key], sums[key]) for key in counts
     }
     assert len(merged) == len(counts)
+
+
+@settings(max_examples=100, deadline=None)
+@given(ROWS_OF, st.lists(st.integers(10, 60), max_size=40, unique=True))
+def test_keys_that_hardly_repeat_are_merged_as_all_others(rows: list[Row], unique: list[int]) -> None:
+    """Rows with a hash of their own are left alone, whether they are few or most."""
+    alone = pl.DataFrame([(0, 100 + g, "z", g, 1, g) for g in unique], schema=SCHEMA, orient="row")
+    both = pl.concat([frame(rows), alone])
+    merged, expected = LAYOUT.merge_repeated(both, within=["start"]), LAYOUT.merge(both, within=["start"])
+    assert merged.schema == expected.schema
+    assert sorted(merged.rows(), key=repr) == sorted(expected.rows(), key=repr)
 
 
 @settings(max_examples=100, deadline=None)

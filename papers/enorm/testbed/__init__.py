@@ -5,4 +5,9 @@
 - ``hot_spots``: hot spots that move from node to node while Flux moves shards (sections 7.2 and 7.5).
 - ``node_queues``: the queues of the nodes, which ``hot_spots`` simulates.
 - ``shard_migration``: every row followed while shards move (section 5).
+- ``split_model``: the paper's costs of split and combined components (section 5.1.1).
+- ``migration_costs``: the cost of moving a shard: instant, smooth or disruptive (sections 4.5 and 5).
+- ``flux``: load balancing by periodic moves between pairs of nodes (section 3.2, after Shah et al.).
+- ``instances``: fuses only the instances that exchange many rows (section 8).
+- ``refusion``: adapts components operator by operator when the traffic changes (section 8).
 """

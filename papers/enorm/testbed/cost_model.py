@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp
 
+from papers.enorm.testbed.migration_costs import KeyCosts
 from rheostat.errors import ConfigurationError
-from rheostat.planning.enorm.migration import KeyCosts
 from rheostat.planning.enorm.splitting import Form
 from rheostat.windows.consolidation import PANE, ConsolidationPlan, plan_consolidation
 from rheostat.windows.window import tumbling

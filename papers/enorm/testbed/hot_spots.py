@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from papers.enorm.testbed.cost_model import MINUTE, EnormNodes, touched
+from papers.enorm.testbed.flux import Flux, ShardMove
+from papers.enorm.testbed.migration_costs import Strategy, expanded_keys
 from papers.enorm.testbed.node_queues import DRAINING, LIMIT, STEP, WIRE, Latencies, Queues
 from rheostat.arrays import Floats
 from rheostat.errors import RheostatError
-from rheostat.planning.enorm.flux import Flux, ShardMove
-from rheostat.planning.enorm.migration import Strategy, expanded_keys
 
 KEYS = 50_000
 """Keys of a shard in section 7.5."""

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.errors import ConfigurationError
-from rheostat.planning.enorm.attributes import Attributes
-from rheostat.planning.enorm.fusion import Edge
+from rheostat.planning.enorm.fusion import Attributes, Edge
 
 ATTRIBUTES = 30
 """Number of attributes to partition by, the paper's."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from papers.enorm.testbed.migration_costs import Strategy
 from rheostat.arrays import Ints
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.migration import Strategy
 from rheostat.planning.enorm.splitting import Form
 from rheostat.windows.panes import pane_of
 from rheostat.windows.window import Window

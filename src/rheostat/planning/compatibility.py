@@ -45,7 +45,7 @@ def record(
         plan: its plan.
         recorded: the descriptions in the checkpoint so far.
     """
-    computes = {o: _describe_compute(graph.nodes[o], table) for table in plan.tables.values() for o in table.operators}
+    computes = {o: _describe_compute(graph, o, table) for table in plan.tables.values() for o in table.operators}
     return computes | {t.name: _describe_process(t, (recorded or {}).get(t.name, {})) for t in plan.keyed.values()}
 
 
@@ -68,6 +68,7 @@ def check(
     Raises:
         CheckpointError: an operator with state is missing or has changed; the message says which and how.
     """
+    _check_apart(recorded, graph)
     current = record(graph, plan)
     for name, old in recorded.items():
         if name in drop:
@@ -88,6 +89,18 @@ def check(
             _check_fields(name, old["state"], new["state"], old.get("dropped", ()))
         else:
             _check_partials(name, plan.tables[new["table"]], old["partials"], new["partials"])
+
+
+def _check_apart(recorded: Mapping[str, Mapping[str, Any]], graph: Graph) -> None:
+    """An operator that shares a table in the checkpoint cannot be kept apart: the table has the partials of all."""
+    for name, old in recorded.items():
+        node = graph.nodes.get(name)
+        others = [n for n, o in recorded.items() if n != name and o["table"] == old["table"] and n in graph.nodes]
+        if isinstance(node, Compute) and node.fuse is False and others:
+            raise CheckpointError(
+                f"operator {name!r}: fuse=False, but its state in the checkpoint is shared with {', '.join(others)}: "
+                "leave fuse= out, or use a new checkpoint"
+            )
 
 
 def _check_partials(name: str, table: WindowTable, old: Mapping[str, str], new: Mapping[str, str]) -> None:
@@ -137,15 +150,17 @@ def _describe_process(table: KeyedTable, before: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _describe_compute(compute: object, table: WindowTable) -> dict[str, Any]:
+def _describe_compute(graph: Graph, name: str, table: WindowTable) -> dict[str, Any]:
+    compute = graph.nodes[name]
     assert isinstance(compute, Compute)
+    windows = {(w.size, w.slide, w.offset) for c in graph.consolidates_of(name) for w in c.windows}
     partials = {c.name: c.type for a in compute.aggregates for p in a.partials for c in p.columns}
     return {
         "table": table.name,
         "route_by": list(table.route_by),
         "source": table.clock,
         "keys": [[c.name, c.type] for c in compute.key_columns],
-        "windows": sorted([w.size, w.slide, w.offset] for w in table.plan.requested),
+        "windows": [list(window) for window in sorted(windows)],
         "plan": to_json(table.plan),
         "partials": partials,
     }

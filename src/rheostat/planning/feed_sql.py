@@ -6,7 +6,7 @@ than building it with DataFrame calls, and contains no numbers that change betwe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from rheostat.elastic.routing.table import shard_sql
 from rheostat.planning.feeds import (
@@ -39,9 +39,10 @@ def feeds_sql(
             None if rows stay where they are.
     """
     partials: dict[str, str] = {}
+    singles = {feed.table for feed in feeds if feed.single}
     for feed in feeds:
         if not feed.raw:
-            _define(plan.tables[feed.table], plan.tables, streams, partials)
+            _define(plan.tables[feed.table], plan.tables, streams, singles, partials)
     selects = []
     for feed in feeds:
         if feed.table in plan.keyed:
@@ -86,16 +87,21 @@ def part_sql(shards: int, parts: Sequence[int]) -> str:
 
 
 def _define(
-    table: WindowTable, tables: Mapping[str, WindowTable], streams: Mapping[str, StreamSql], into: dict[str, str]
+    table: WindowTable,
+    tables: Mapping[str, WindowTable],
+    streams: Mapping[str, StreamSql],
+    singles: Collection[str],
+    into: dict[str, str],
 ) -> None:
     """Add the SELECT of a table's partials to ``into``, after the one it is rolled up from."""
     if _name(table) in into:
         return
     partials = _needed_partials(table, tables)
     if table.finer is None:
-        into[_name(table)] = _from_rows(table, partials, streams[table.upstream])
+        select = _row_by_row if table.name in singles else _from_rows
+        into[_name(table)] = select(table, partials, streams[table.upstream])
     else:
-        _define(tables[table.finer], tables, streams, into)
+        _define(tables[table.finer], tables, streams, singles, into)
         into[_name(table)] = _rolled_up(table, partials, _name(tables[table.finer]))
 
 
@@ -108,6 +114,17 @@ def _from_rows(table: WindowTable, partials: Sequence[Partial], stream: StreamSq
         selected.append(f"avg({stream.arrival_sql}) AS {ARRIVAL}")
     selected += [f"{sql} AS {quoted(c.name)}" for p in partials for sql, c in zip(p.sql, p.columns, strict=True)]
     return _grouped(selected, stream.view, groups)
+
+
+def _row_by_row(table: WindowTable, partials: Sequence[Partial], stream: StreamSql) -> str:
+    """The partial of every single row, for a task to merge."""
+    selected = [f"{quoted(k)} AS {quoted(f'k.{k}')}" for k in table.keys]
+    selected.append(f"{pane_sql(table.time_sql, table.plan.pane)} AS {START}")
+    selected.append(f"{table.time_sql} AS {MAX_TIME}")
+    if stream.arrival_sql:
+        selected.append(f"cast({stream.arrival_sql} as double) AS {ARRIVAL}")
+    selected += [f"{sql} AS {quoted(c.name)}" for p in partials for sql, c in zip(p.row_sql, p.columns, strict=True)]
+    return f"SELECT {', '.join(selected)} FROM {stream.view}"
 
 
 def _rolled_up(table: WindowTable, partials: Sequence[Partial], finer: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from rheostat.planning.tables import KeyedTable, PhysicalPlan, WindowTable
+from rheostat.types import FLOATS
 from rheostat.windows.custom import Custom
 from rheostat.windows.partials import Partial
 from rheostat.windows.window_layout import HASH, START
@@ -44,6 +45,7 @@ class Feed:
         raw: True if it carries rows, False if it carries partials.
         counted: True if the rows of the source are counted from it.
         columns: its columns, in order.
+        single: True if each of its partials is of a single row, so that the task which ingests them has to merge them.
     """
 
     number: int
@@ -52,6 +54,7 @@ class Feed:
     raw: bool
     counted: bool
     columns: tuple[str, ...]
+    single: bool = False
 
     @property
     def wire(self) -> tuple[str, ...]:
@@ -59,18 +62,21 @@ class Feed:
         return tuple(f"f{self.number}_{i}" for i in range(len(self.columns)))
 
 
-def plan_feeds(plan: PhysicalPlan, level: int, streams: Mapping[str, StreamSql]) -> list[Feed]:
+def plan_feeds(
+    plan: PhysicalPlan, level: int, streams: Mapping[str, StreamSql], combined: Collection[str] = ()
+) -> list[Feed]:
     """The feeds of a level.
 
     Args:
         plan: the plan of the topology.
         level: number of the level.
         streams: the streams that have rows in this epoch.
+        combined: names of the tables whose rows are aggregated by the tasks that ingest them, and not by Spark.
     """
     feeds: list[Feed] = []
     for table in plan.tables_at(level):
         if table.upstream in streams:
-            feeds += _window_feeds(len(feeds), table, streams[table.upstream])
+            feeds += _window_feeds(len(feeds), table, streams[table.upstream], single=table.name in combined)
     for owner in plan.keyed_at(level):
         for stream in owner.process.upstreams:
             if stream in streams:
@@ -84,7 +90,57 @@ def passes(plan: PhysicalPlan, level: int) -> int:
     return keyed + sum((t.finer is None) + bool(custom_partials(t)) for t in plan.tables_at(level))
 
 
-def _window_feeds(number: int, table: WindowTable, stream: StreamSql) -> list[Feed]:
+def stays_where_read(plan: PhysicalPlan, level: int) -> bool:
+    """True if partials of a level need no exchange: one table over a source, of built-in aggregates that windows close.
+
+    Args:
+        plan: the plan of the topology.
+        level: number of the level.
+    """
+    tables = plan.tables_at(level)
+    if level > 0 or len(tables) != 1 or plan.keyed_at(level):
+        return False
+    (table,) = tables
+    return not (table.refreshes or table.finer or custom_partials(table))
+
+
+def exchanges(plan: PhysicalPlan, sources: int, combined: Collection[str] = ()) -> int:
+    """How many times rows or partials are shuffled in an epoch: to be aggregated by Spark, and to be sent to slots.
+
+    Args:
+        plan: the plan of the topology.
+        sources: number of sources; partials are written where rows are read only if there is one.
+        combined: names of the tables whose rows are aggregated by tasks, and not by Spark.
+    """
+    count = 0
+    for level in range(plan.levels):
+        if sources > 1 or not stays_where_read(plan, level):
+            count += 1 + sum(t.name not in combined for t in plan.tables_at(level))
+    return count
+
+
+def combinable(plan: PhysicalPlan) -> list[str]:
+    """Names of the tables whose rows may be aggregated by the tasks that ingest them, and not by Spark.
+
+    Every partial needs a form for a single row. Tables that others are rolled up from are left to Spark, which would
+    otherwise read the rows once for each. Spark takes 0.0 and -0.0 for one key when it aggregates, but not when it
+    hashes rows, so keys must not be floating-point numbers.
+
+    Args:
+        plan: the plan of the topology.
+    """
+    finer = {t.finer for t in plan.tables.values()}
+    return [
+        t.name
+        for t in plan.tables.values()
+        if t.finer is None
+        and t.name not in finer
+        and not any(k.type in FLOATS for k in t.layout.keys)
+        and all(p.row_sql for p in t.layout.partials)
+    ]
+
+
+def _window_feeds(number: int, table: WindowTable, stream: StreamSql, *, single: bool) -> list[Feed]:
     """A feed of partials and, if there are user-written aggregates, a feed of rows for them."""
     common = (HASH, *(f"k.{k}" for k in table.keys), START)
     counted = table.finer is None
@@ -98,6 +154,7 @@ def _window_feeds(number: int, table: WindowTable, stream: StreamSql) -> list[Fe
             raw=False,
             counted=counted,
             columns=(*common, *extra, *partials),
+            single=single,
         )
     ]
     if custom := custom_partials(table):

@@ -1,6 +1,6 @@
 """The values of a physical plan.
 
-A *table* is the state of one or more compute operators with the same stream, keys and windows (``WindowTable``), or of
+A *table* is the state of one or more compute operators with the same stream, keys and panes (``WindowTable``), or of
 one process operator (``KeyedTable``). A *component* consists of the tables that are routed by the same attributes; each
 of its slots is one task. A *level* is everything that runs in the same stage: its components have their own slots but
 share one exchange. A topology has more than one level only if an operator reads the results of another one. Apply
@@ -44,7 +44,7 @@ class WindowOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class WindowTable:
-    """The state of compute operators that share a stream, keys and windows.
+    """The state of compute operators that share a stream, keys and panes.
 
     Attributes:
         name: its folder in the checkpoint.
@@ -59,6 +59,7 @@ class WindowTable:
         time_sql: Spark SQL for a row's event time in microseconds.
         outputs: the consolidate operators whose results are computed from it.
         finer: the table whose partials Spark rolls up into this one's; None if it aggregates rows.
+        apart: its operator if that has a component to itself, because the user keeps it apart; empty otherwise.
     """
 
     name: str
@@ -73,6 +74,7 @@ class WindowTable:
     time_sql: str
     outputs: tuple[WindowOutput, ...]
     finer: str | None = None
+    apart: str = ""
 
     @property
     def refreshes(self) -> bool:
@@ -137,12 +139,12 @@ class Pin:
 
     Attributes:
         table: the table with its state.
-        route_by: the attributes whose hash determines the shards of that table.
+        route_by: the attributes whose hash determines the shards of that table; None if the planner may choose others.
         plan: which parts the table's windows are merged from.
     """
 
     table: str
-    route_by: tuple[str, ...]
+    route_by: tuple[str, ...] | None
     plan: ConsolidationPlan
 
 
@@ -155,12 +157,14 @@ class PhysicalPlan:
         components: all components, by level.
         keyed: the keyed tables, by name.
         applied: the apply operators, by name.
+        notes: which operators were fused, which not and why.
     """
 
     tables: Mapping[str, WindowTable]
     components: tuple[Component, ...]
     keyed: Mapping[str, KeyedTable] = field(default_factory=dict)
     applied: Mapping[str, Applied] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def levels(self) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from rheostat.choices import ExplainFormat, check_choice
 from rheostat.durations import label, micros
+from rheostat.planning.feeds import exchanges
 from rheostat.planning.tables import PhysicalPlan, WindowTable
 from rheostat.topology.graph import Graph, in_order
 from rheostat.topology.nodes import Apply, Compute, Consolidate, Map, Node, Process, SinkNode, Source, upstreams_of
@@ -119,6 +120,7 @@ class View:
         components: its components.
         tables: its window tables.
         sinks: its sinks.
+        fusion: which operators were fused, which not and why, as texts.
         shuffles: exchanges per epoch, including those of the pre-aggregation.
         unfused_shuffles: exchanges per epoch if every stateful operator had its own.
     """
@@ -128,6 +130,7 @@ class View:
     components: tuple[ComponentView, ...]
     tables: tuple[TableView, ...]
     sinks: tuple[SinkView, ...]
+    fusion: tuple[str, ...]
     shuffles: int
     unfused_shuffles: int
 
@@ -142,6 +145,7 @@ def view_of(
     plan: PhysicalPlan,
     routing: Mapping[str, tuple[int, ...]],
     dealing: Mapping[str, str] | None = None,
+    combined: Collection[str] = (),
 ) -> View:
     """The view of a planned topology.
 
@@ -150,6 +154,7 @@ def view_of(
         plan: its plan.
         routing: by component, the slot of every shard.
         dealing: by apply operator, how its rows are dealt now, in words.
+        combined: names of the tables whose rows are aggregated by tasks, and not by Spark.
     """
     component_of = {t: c.name for c in plan.components for t in c.tables}
     runs_in = {o: component_of[t.name] for t in plan.tables.values() for o in _operators(t)}
@@ -167,13 +172,15 @@ def view_of(
         for c in plan.components
     )
     stateful = [n for n in graph.nodes.values() if isinstance(n, (Compute, Consolidate, Process))]
+    sources = sum(isinstance(n, Source) for n in graph.nodes.values())
     return View(
         topology=graph.name,
         operators=operators,
         components=components,
-        tables=tuple(_table(t) for t in plan.tables.values()),
+        tables=tuple(_table(t, combined) for t in plan.tables.values()),
         sinks=tuple(SinkView(stream=s.upstream, aside=s.aside, sink=_sink(s)) for s in graph.sinks),
-        shuffles=len(plan.tables) + len({c.level for c in plan.components}) + len(plan.applied),
+        fusion=plan.notes,
+        shuffles=exchanges(plan, sources, combined) + len(plan.applied),
         unfused_shuffles=len(stateful) + len(plan.applied),
     )
 
@@ -189,6 +196,8 @@ def as_text(view: View) -> str:
     lines += ["", "components"]
     for c in view.components:
         lines.append(f"  {c.name}: {c.slots} slot{'s' if c.slots != 1 else ''}; {', '.join(c.operators)}")
+    if view.fusion:
+        lines += ["", "fusion", *(f"  {note}" for note in view.fusion)]
     unfused = f"{view.unfused_shuffles} if every stateful operator had its own"
     lines += ["", f"shuffles per epoch: {view.shuffles} ({unfused})"]
     for t in view.tables:
@@ -218,13 +227,14 @@ def as_mermaid(view: View) -> str:
     return "\n".join(lines)
 
 
-def _table(table: WindowTable) -> TableView:
+def _table(table: WindowTable, combined: Collection[str]) -> TableView:
     plan = table.plan
+    rows = "from rows in tasks (combined)" if table.name in combined else "from rows"
     return TableView(
         name=table.name,
         pane=plan.pane.label,
         partials=tuple(dict.fromkeys(c.name.removeprefix("p.") for p in table.layout.partials for c in p.columns)),
-        made_from=f"rolled up from {table.finer}" if table.finer else "from rows",
+        made_from=f"rolled up from {table.finer}" if table.finer else rows,
         windows=tuple(
             DerivationView(window=g.window.label, requested=g.requested, how=_derivation(plan, i))
             for i, g in enumerate(plan.granules)

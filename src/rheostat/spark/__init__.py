@@ -19,6 +19,6 @@ An observation goes from ``stage/task_reports`` through ``observer`` to the poli
 its plan comes back through ``actuator`` as the routing of the next epoch.
 
 Beside them: ``query`` is the handle of a running query, ``progress`` describes one epoch, ``resume`` continues from a
-checkpoint, ``map_check`` validates maps, ``session`` and ``java`` set Spark up,
-``python_daemon`` forks the Python workers.
+checkpoint, ``replanner`` plans a running query anew, ``reshard`` shards state by other attributes, ``map_check``
+validates maps, ``session`` and ``java`` set Spark up, ``python_daemon`` forks the Python workers.
 """

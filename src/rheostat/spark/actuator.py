@@ -62,6 +62,12 @@ class SparkActuator:
         self._lock = threading.Lock()
         self._plan = self._requested = Plan({name: _plan_of(routing[name]) for name in keyed}, nodes=1)
 
+    def follow(self, routing: Mapping[str, Routing], keyed: Iterable[str]) -> None:
+        """Hold the plan of other components from now on; arguments as those of the class."""
+        plan = Plan({name: _plan_of(routing[name]) for name in keyed}, nodes=1)
+        with self._lock:
+            self._routing, self._plan, self._requested = dict(routing), plan, plan
+
     @property
     def plan(self) -> Plan:
         """The current plan: that of the newest epoch."""

@@ -58,6 +58,21 @@ class DecisionLog:
             made = {event.number for event in events if event.kind == EventKind.DECISION}
             return [decision for decision in self._journal.decisions if decision.number in made] if made else []
 
+    def abandon(self, epoch: int, why: str) -> None:
+        """Store that decisions in progress are not carried out any more; see ``Journal.abandon``."""
+        with self._lock:
+            events = self._journal.abandon(epoch, self._clock(), why)
+            self._log.append([event.to_json() for event in events])
+
+    def change_form(
+        self, form: str, component: str, epoch: int, slots: int, reasons: tuple[str, ...]
+    ) -> list[Decision]:
+        """Store the decision that a table has another form, and return it; see ``Journal.change_form``."""
+        with self._lock:
+            event = self._journal.change_form(form, component, epoch, self._clock(), slots, reasons)
+            self._log.append([event.to_json()] if event is not None else [])
+            return [d for d in self._journal.decisions if event is not None and d.number == event.number]
+
     def note(self, kind: EventKind, epoch: int, **values: Any) -> None:
         """Store an event.
 

@@ -97,6 +97,20 @@ class Observer:
         """
         self._spark_progress = spark_progress
 
+    def replan(self, components: Iterable[Component], loads: Mapping[str, ShardLoads]) -> None:
+        """Observe other components from now on. What the last epoch measured of the old ones is given up.
+
+        Args:
+            components: the components of the new plan.
+            loads: by component, the known loads of its shards.
+        """
+        self._components = {c.name: c for c in components}
+        self._rows = {name: self._rows.get(name, np.zeros(self._shards)) for name in loads}
+        self._sums = {}
+        self.loads = dict(loads)
+        self.newest = replace(self.newest, operators={})
+        self._complete = True
+
     def before(self, counted: Counted, start: BatchStart | None = None, last: BatchStart | None = None) -> Observation:
         """The observation of the last epoch, completed, with what is known of the epoch that begins now.
 

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -17,10 +17,13 @@ from rheostat.elastic.loop.decision import Decision
 from rheostat.elastic.loop.events import EventKind
 from rheostat.elastic.model.slo import Slo
 from rheostat.elastic.routing.balance import THRESHOLD
+from rheostat.planning import compatibility
+from rheostat.planning.physical import plan_physical
 from rheostat.planning.view import View, view_of
 from rheostat.spark.epoch.epoch_runner import EpochRunner
 from rheostat.spark.epoch.query_context import QueryContext
 from rheostat.spark.progress import Progress
+from rheostat.spark.resume import figures_in
 from rheostat.spark.stage.stage import explain_error
 
 
@@ -73,17 +76,19 @@ class Query:
     Query('lending', stopped, epoch 1)
     """
 
-    def __init__(
-        self, spark_query: StreamingQuery, runner: EpochRunner, job: QueryContext, history: deque[Progress]
-    ) -> None:
-        self.name = job.graph.name
+    def __init__(self, spark_query: StreamingQuery, runner: EpochRunner, history: deque[Progress]) -> None:
+        self.name = runner.query.graph.name
         self._runner = runner
-        self._job = job
         self._spark_query = spark_query
-        self._checkpoint = job.checkpoint
+        self._checkpoint = runner.query.checkpoint
         self._history = history
         self._ended = threading.Event()
         threading.Thread(target=self._watch, name=f"rheostat-{self.name}", daemon=True).start()
+
+    @property
+    def _job(self) -> QueryContext:
+        """The query as its newest epoch ran it; epochs may plan it anew."""
+        return self._runner.query
 
     @property
     def view(self) -> View:
@@ -93,7 +98,12 @@ class Query:
         ['by area']
         """
         dealing = {name: operator.words for name, operator in self._job.applied.items()}
-        return view_of(self._job.graph, self._job.plan, self._job.actuator.routing, dealing)
+        job, manifest = self._job, self._checkpoint.manifest
+        plan = job.plan
+        if figures := figures_in(plan, manifest):
+            measured = plan_physical(job.graph, compatibility.pins(job.recorded, job.graph), figures)
+            plan = replace(plan, notes=measured.notes)
+        return view_of(job.graph, plan, job.actuator.routing, dealing, job.forms.combined(manifest.forms))
 
     @property
     def routing(self) -> dict[str, tuple[int, ...]]:

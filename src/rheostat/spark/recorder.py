@@ -52,6 +52,11 @@ class Recorder:
             self.path, self._lines = Path(path), LineWriter()
             self._write(self._lines.header(header))
 
+    @property
+    def active(self) -> bool:
+        """True while a recording is under way."""
+        return self._file is not None
+
     def add(self, epoch: int, observation: Observation, plan: Plan, turn: Turn) -> None:
         """Write a turn of the policy loop.
 

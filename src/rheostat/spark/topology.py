@@ -6,10 +6,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import get_args
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from rheostat.choices import ExplainFormat
+from rheostat.choices import ExplainFormat, LayoutChoice
 from rheostat.durations import Duration, micros
 from rheostat.elastic.loop.events import EventKind
 from rheostat.elastic.loop.loop import PolicyLoop
@@ -20,7 +21,9 @@ from rheostat.elastic.policies import policy_for_spark
 from rheostat.elastic.routing.slot_choice import SlotChoice
 from rheostat.elastic.routing.table import DEFAULT_SHARDS, MAX_SHARDS, check_shards
 from rheostat.errors import ConfigurationError
+from rheostat.planning.feeds import combinable
 from rheostat.planning.physical import plan_physical
+from rheostat.planning.table_forms import TableForms
 from rheostat.planning.tables import PhysicalPlan
 from rheostat.planning.view import View, view_of
 from rheostat.spark.actuator import SparkActuator
@@ -36,6 +39,7 @@ from rheostat.spark.pacer import Pacer
 from rheostat.spark.policy_guard import PolicyGuard
 from rheostat.spark.progress import Progress
 from rheostat.spark.query import Query
+from rheostat.spark.replanner import Replanner
 from rheostat.spark.resume import first_routing, resume
 from rheostat.spark.source_progress import newest_progress
 from rheostat.state.checkpoint import Checkpoint
@@ -84,6 +88,7 @@ class Topology(Graph):
         policy: Policy | str | None = None,
         policy_limit: Duration = "5 seconds",
         pace: bool | None = None,
+        layout: LayoutChoice = "auto",
         record: Path | str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         probe: Probe | None = None,
@@ -113,6 +118,9 @@ class Topology(Graph):
                 begins without it.
             pace: True to limit the rows of epochs in a backlog, so that they stay near the promise's length; the
                 default with a promise. It works with Kafka and file sources.
+            layout: who aggregates the rows of windows. ``"split"``: Spark, before anything is sent; ``"combined"``: the
+                tasks that keep the state, from rows as they are. The default measures both costs and changes between
+                epochs; ``query.decisions()`` says why. Results are the same.
             record: a new file on the driver's machine that records what the policy sees and decides in every epoch, for
                 ``rheostat simulate --replay``; ``query.record`` begins a recording later.
             on_progress: called with the ``Progress`` of every epoch.
@@ -136,13 +144,16 @@ class Topology(Graph):
             raise ConfigurationError(f"policy_limit={policy_limit!r} must be longer than 0")
         if pace and slo is None:
             raise ConfigurationError("pace=True needs a promise: pass slo=rh.Latency('1 second', over='1 second')")
+        if layout not in get_args(LayoutChoice):
+            raise ConfigurationError(f"layout={layout!r} is not one of {', '.join(map(repr, get_args(LayoutChoice)))}")
         interval = None if trigger == AVAILABLE_NOW else f"{micros(trigger) // 1000} milliseconds"
-        cores = self._sources[0].frame.sparkSession.sparkContext.defaultParallelism
+        spark = self._sources[0].frame.sparkSession
+        cores = spark.sparkContext.defaultParallelism
         _policy_and_slots(policy, slo, slots, cores, MAX_SHARDS)  # errors come before anything is written
         opened = Checkpoint.open(checkpoint, shards, retain)
         try:
             chosen, choice = _policy_and_slots(policy, slo, slots, cores, opened.shards)
-            resumed = resume(self, opened, slots=choice, drop=drop)
+            resumed = resume(self, opened, slots=choice, drop=drop, spark=spark)
             remembered = {name: loads.to_pairs() for name, loads in resumed.loads.items()}
             observer = Observer(
                 opened.shards,
@@ -156,6 +167,9 @@ class Topology(Graph):
             log = DecisionLog(opened.folder / "events")
             setting = Setting(chosen.name, choice.wanted, choice.allowed)
             proposals = log.resume(actuator.plan, setting, opened.manifest.epoch)
+            if resumed.replan.rerouted:
+                tables = ", ".join(resumed.replan.rerouted)
+                log.note(EventKind.REPLANNED, opened.manifest.epoch + 1, tables=tables, why=resumed.replan.reason)
             if slo is not None or chosen.name != "static":
                 values = {"policy": chosen.name, "promise": str(slo or ""), "slots": choice.allowed or choice.wanted}
                 log.note(EventKind.STARTED, opened.manifest.epoch + 1, **values)
@@ -182,10 +196,11 @@ class Topology(Graph):
                 pacer=None if slo is None or pace is False else _pacer(slo, opened, log),
                 on_progress=_recorder(history, on_progress),
                 probe=probe or _no_probe,
+                forms=TableForms(layout, tuple(combinable(resumed.plan))),
             )
             if record is not None:
                 job.record(record, complete=True)
-            runner = EpochRunner(job)
+            runner = EpochRunner(job, Replanner().before_epoch)
             spark_query = self._start_spark(runner, opened, interval)
             observer.follow(lambda: newest_progress(spark_query))
             if job.pacer is not None:
@@ -193,7 +208,7 @@ class Topology(Graph):
         except BaseException:
             opened.close()
             raise
-        return Query(spark_query, runner, job, history)
+        return Query(spark_query, runner, history)
 
     def explain(self, format: ExplainFormat = "text", slots: int = 2) -> str:
         """A description of how the topology would run: components, shuffles and how each window is derived.

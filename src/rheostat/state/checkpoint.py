@@ -13,7 +13,7 @@ spark/            Spark's own offset and commit logs
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -21,6 +21,7 @@ from rheostat.errors import CheckpointError
 from rheostat.state.files import Folder
 from rheostat.state.lock import CheckpointLock
 from rheostat.state.manifest import FORMAT, RESTORE, Manifest, check_format, decode, encode, file_name
+from rheostat.state.segments import Segment
 
 IDENTITY = "rheostat.json"
 """The file that makes a folder a checkpoint."""
@@ -99,6 +100,15 @@ class Checkpoint:
         """
         kept = {name: segments for name, segments in self.manifest.tables.items() if name in except_for}
         self.manifest = replace(self.manifest, tables=kept)
+
+    def replace_segments(self, table: str, segments: Sequence[Segment]) -> None:
+        """Continue with other segments of a table, which hold the same rows. The next commit makes them count.
+
+        Args:
+            table: name of the table.
+            segments: the segments, oldest first.
+        """
+        self.manifest = replace(self.manifest, tables={**self.manifest.tables, table: tuple(segments)})
 
     def close(self) -> None:
         """Give up ownership."""

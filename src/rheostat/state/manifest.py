@@ -60,6 +60,8 @@ class Manifest:
         loads: by component, the shards with recent work and their useful seconds per epoch.
         changes: the latest changes of routing as plain values, oldest first.
         learned: by apply operator, what it has learned of costs, as plain values.
+        traffic: by window table, its partials and useful seconds per epoch.
+        forms: by table whose form was watched, what is known of split and combined, as plain values.
     """
 
     epoch: int = -1
@@ -73,6 +75,8 @@ class Manifest:
     loads: Mapping[str, Sequence[tuple[int, float]]] = field(default_factory=dict)
     changes: Sequence[Mapping[str, Any]] = ()
     learned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    traffic: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    forms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def state_bytes(self) -> int:
@@ -108,6 +112,8 @@ def encode(manifest: Manifest) -> bytes:
             "loads": dict(manifest.loads),
             "changes": list(manifest.changes),
             "learned": dict(manifest.learned),
+            "traffic": dict(manifest.traffic),
+            "forms": dict(manifest.forms),
         },
         separators=(",", ":"),
     ).encode()
@@ -145,6 +151,8 @@ def decode(data: bytes, file: str) -> Manifest:
         loads={n: tuple((s, v) for s, v in loads) for n, loads in value.get("loads", {}).items()},
         changes=tuple(value.get("changes", ())),
         learned=value.get("learned", {}),
+        traffic=value.get("traffic", {}),
+        forms=value.get("forms", {}),
     )
 
 

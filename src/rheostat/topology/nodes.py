@@ -88,6 +88,8 @@ class Compute:
         aggregates: its aggregates, one per result column.
         time_sql: Spark SQL for a row's event time in microseconds.
         time_type: Spark SQL type of ``window_start`` and ``window_end``.
+        fuse: True if the planner decides what it is fused with, False to keep it apart, or the name of the compute
+            operator that it must be fused with.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Compute:
     aggregates: tuple[BoundAggregate, ...]
     time_sql: str
     time_type: str
+    fuse: bool | str = True
 
     @property
     def key_columns(self) -> tuple[Column, ...]:

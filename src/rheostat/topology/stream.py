@@ -203,6 +203,7 @@ class Stream:
         windows: Windows,
         by: str | Iterable[str] = (),
         emit: Emit = "append",
+        fuse: bool | str = True,
         aggregates: Mapping[str, Aggregate] | None = None,
         **named: Aggregate,
     ) -> Stream:
@@ -217,6 +218,8 @@ class Stream:
             by: key attributes, the columns to group by; by default the whole stream is one group.
             emit: ``append`` emits every window once, when the watermark passes its end; ``update`` emits its current
                 value in every epoch that changed it.
+            fuse: True lets costs decide which operators share slots and partials with this one. False keeps it apart.
+                The name of another operator fuses both, whatever it costs; they need a common key attribute.
             aggregates: aggregates by result column, for names that cannot be keyword arguments, such as ``"mean rate"``
                 or ``by``.
             named: aggregates by result column, as in ``loans=rh.count()``.
@@ -241,6 +244,7 @@ class Stream:
             time=self.time,
             by=by,
             declared=declared,
+            fuse=fuse,
         )
         consolidate = consolidate_node(name, compute_name, windows, emit)
         self.graph.add(compute, consolidate)
@@ -251,6 +255,7 @@ class Stream:
         name: str,
         *,
         by: str | Iterable[str] = (),
+        fuse: bool | str = True,
         aggregates: Mapping[str, Aggregate] | None = None,
         **named: Aggregate,
     ) -> Computed:
@@ -259,6 +264,8 @@ class Stream:
         Args:
             name: the operator's name.
             by: key attributes, the columns to group by; by default the whole stream is one group.
+            fuse: True lets costs decide which operators share slots and partials with this one. False keeps it apart.
+                The name of another operator fuses both, whatever it costs; they need a common key attribute.
             aggregates: aggregates by result column, for names that cannot be keyword arguments, such as ``"mean rate"``
                 or ``by``.
             named: aggregates by result column, as in ``loans=rh.count()``.
@@ -271,7 +278,14 @@ class Stream:
         self._check_appending(name)
         declared = {**(aggregates or {}), **named}
         node = compute_node(
-            operator=name, name=name, upstream=self.name, schema=self.schema, time=self.time, by=by, declared=declared
+            operator=name,
+            name=name,
+            upstream=self.name,
+            schema=self.schema,
+            time=self.time,
+            by=by,
+            declared=declared,
+            fuse=fuse,
         )
         self.graph.add(node)
         return Computed(self, node)

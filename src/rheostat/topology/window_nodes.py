@@ -32,6 +32,7 @@ def compute_node(
     time: EventTime | None,
     by: str | Iterable[str],
     declared: Mapping[str, Aggregate],
+    fuse: bool | str = True,
 ) -> Compute:
     """The node of a compute operator, checked.
 
@@ -43,6 +44,7 @@ def compute_node(
         time: event time of that stream; None if it has none.
         by: key attributes.
         declared: aggregates by result column.
+        fuse: what it is fused with; see ``Compute``.
 
     Raises:
         TopologyError: an argument does not fit; the message says what to change.
@@ -73,6 +75,7 @@ def compute_node(
         aggregates=bound,
         time_sql=time.sql,
         time_type=time.type,
+        fuse=fuse,
     )
 
 

@@ -1,8 +1,9 @@
 """Partial results: what ``compute`` keeps per key and pane, and how they are merged (Enorm section 4.2).
 
-A partial consists of three parts: Spark SQL that aggregates rows, in the JVM; Spark SQL that rolls finer partials up
-into coarser ones, where that is possible; and Polars expressions that merge partials of a group. Merging is commutative
-and associative up to floating-point rounding, and merging a single partial does not change it.
+A partial consists of four parts: Spark SQL that aggregates rows, in the JVM; Spark SQL for the partial of a single row,
+and Spark SQL that rolls finer partials up into coarser ones, where that is possible; and Polars expressions that merge
+partials of a group. Merging is commutative and associative up to floating-point rounding, and merging a single partial
+does not change it.
 """
 
 from __future__ import annotations
@@ -47,6 +48,11 @@ class Partial(ABC):
         """Spark SQL aggregates over rows, one per column; empty if the partial is computed in Python."""
 
     @property
+    def row_sql(self) -> tuple[str, ...]:
+        """Spark SQL for the partial of a single row, one per column; empty if that has no short form."""
+        return ()
+
+    @property
     def rollup_sql(self) -> tuple[str, ...]:
         """Spark SQL aggregates over finer partials, one per column; empty if Spark cannot roll them up."""
         return ()
@@ -82,11 +88,13 @@ class Total(Partial):
         name: name of the total, such as ``sum(amount)``; equal names are kept once.
         type: ``bigint``, ``double`` or a decimal.
         expression: the Spark SQL aggregate over rows; it is never null.
+        row: Spark SQL for the total of a single row, which is never null.
     """
 
     name: str
     type: str
     expression: str
+    row: str
 
     @property
     def subtractable(self) -> bool:  # type: ignore[override]
@@ -102,6 +110,10 @@ class Total(Partial):
         return (self.expression,)
 
     @property
+    def row_sql(self) -> tuple[str, ...]:
+        return (self.row,)
+
+    @property
     def rollup_sql(self) -> tuple[str, ...]:
         return (f"cast(sum({quoted(self.columns[0].name)}) as {self.type})",)
 
@@ -113,7 +125,7 @@ class Total(Partial):
         return [column.sum()]
 
 
-ROW_COUNT = Total("count(*)", "bigint", "count(*)")
+ROW_COUNT = Total("count(*)", "bigint", "count(*)", "1L")
 """The partial that counts rows, in the column ``ROWS``. Every table has it."""
 
 
@@ -138,6 +150,10 @@ class Extreme(Partial):
     @property
     def sql(self) -> tuple[str, ...]:
         return (f"{self.function}({quoted(self.column)})",)
+
+    @property
+    def row_sql(self) -> tuple[str, ...]:
+        return (quoted(self.column),)
 
     @property
     def rollup_sql(self) -> tuple[str, ...]:
@@ -171,6 +187,12 @@ class Moments(Partial):
     def sql(self) -> tuple[str, ...]:
         x = f"cast({quoted(self.column)} as double)"
         return f"count({x})", f"avg({x})", f"var_pop({x}) * count({x})"
+
+    @property
+    def row_sql(self) -> tuple[str, ...]:
+        x = f"cast({quoted(self.column)} as double)"
+        # The difference is null for null, and NaN where Spark's variance is NaN.
+        return f"cast({x} IS NOT NULL as bigint)", x, f"{x} - {x}"
 
     def merge(self) -> list[pl.Expr]:
         n, mean, m2 = (pl.col(c.name) for c in self.columns)
@@ -212,6 +234,11 @@ class Edge(Partial):
         pair = f"named_struct('t', {self.time}, 'v', {x})"
         best = f"({self._extreme}({pair}) FILTER (WHERE {x} IS NOT NULL))"
         return f"{best}.t", f"{best}.v"
+
+    @property
+    def row_sql(self) -> tuple[str, ...]:
+        x = quoted(self.column)
+        return f"if({x} IS NULL, NULL, {self.time})", x
 
     @property
     def rollup_sql(self) -> tuple[str, ...]:

@@ -7,8 +7,7 @@ from functools import reduce
 
 from hypothesis import strategies as st
 
-from rheostat.planning.enorm.attributes import Attributes
-from rheostat.planning.enorm.fusion import Edge, FusedComponent
+from rheostat.planning.enorm.fusion import Attributes, Edge, FusedComponent
 
 Job = tuple[dict[str, Attributes], dict[Edge, float]]
 

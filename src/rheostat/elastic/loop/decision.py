@@ -17,6 +17,9 @@ APPLIED = "applied"
 USER = "user"
 """Stands for the policy in decisions that carry out a request of a user."""
 
+LAYOUT = "layout"
+"""Stands for the policy in decisions about the form of a table, which is split or combined by its cost."""
+
 _NUMBERS = ("expected_latency", "expected_seconds", "latency", "seconds")
 
 
@@ -30,8 +33,9 @@ class Decision:
         time: when it was made, in UTC.
         component: the component or apply operator that changes; empty if the decision is about the whole query.
         action: ``scale in``, ``scale out``, ``balance``; of apply operators ``deal by cost``, ``deal in turn``;
-            ``nothing`` if it only says something.
-        policy: name of the policy or grouping; ``user`` if a person asked for the change.
+            ``split`` or ``combined`` for the layout of a table; ``nothing`` if it only says something.
+        policy: name of the policy or grouping; ``user`` if a person asked for the change, ``layout`` for the layout of
+            a table.
         slots: number of slots before and after.
         moved: number of shards that change their slot.
         reasons: why, in words and numbers.

@@ -29,6 +29,7 @@ class EventKind(StrEnum):
     PAUSED = "policy paused"
     CONTINUED = "policy continued"
     PACED = "rows per epoch"
+    REPLANNED = "operators fused anew"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,6 +49,16 @@ class Inbox:
             )
         self._add({name: Reassign(tuple(routing))})
 
+    def follow(self, shards: Mapping[str, int]) -> None:
+        """Take requests for other operators from now on. Pending requests for operators that are gone are dropped.
+
+        Args:
+            shards: by operator, its number of shards.
+        """
+        with self._lock:
+            self._shards = dict(shards)
+            self._requests = {name: r for name, r in self._requests.items() if name in shards}
+
     def take(self) -> dict[str, Request]:
         """Return all requests since the last call, by operator, and forget them."""
         with self._lock:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rheostat.elastic.loop.acceptance import Refusal
-from rheostat.elastic.loop.decision import ACCEPTED, APPLIED, USER, Decision, to_number
+from rheostat.elastic.loop.decision import ACCEPTED, APPLIED, LAYOUT, USER, Decision, to_number
 from rheostat.elastic.loop.events import Event, EventKind, apply
 from rheostat.elastic.loop.forecast import settled_length
 from rheostat.elastic.loop.pace import sustained
@@ -138,6 +138,50 @@ class Journal:
         made += [self._refuse(turn, refusal) for refusal in turn.result.refused]
         decided = [event for event in made if event is not None]
         return [*events, *decided, *self._verdict(turn, decided)]
+
+    def abandon(self, epoch: int, time: datetime, why: str) -> list[Event]:
+        """Return the events of decisions in progress that nobody carries out any more.
+
+        Args:
+            epoch: the epoch that is about to begin.
+            time: the time, in UTC.
+            why: the reason, in words.
+        """
+        dropped, self._revisions, self._watched = self._revisions, {}, {}
+        return [
+            self.note(EventKind.DROPPED, epoch, time, decision=number, component=revision.operator, why=why)
+            for number, revision in dropped.items()
+        ]
+
+    def change_form(
+        self, form: str, component: str, epoch: int, time: datetime, slots: int, reasons: tuple[str, ...]
+    ) -> Event | None:
+        """Return the event of a table that is split or combined from an epoch on; None if a run before told of it.
+
+        Args:
+            form: ``split`` or ``combined``.
+            component: the component of the table.
+            epoch: the first epoch with the form.
+            time: the time, in UTC.
+            slots: number of slots of the component, which stays the same.
+            reasons: which table it is and why, in words and numbers.
+        """
+        told = (epoch, component, reasons)
+        if any((d.epoch, d.component, d.reasons) == told for d in self._decisions.values()):
+            return None
+        decision = Decision(
+            number=self._number + 1,
+            epoch=epoch,
+            time=time,
+            component=component,
+            action=form,
+            policy=LAYOUT,
+            slots=(slots, slots),
+            reasons=reasons,
+            outcome="applied",
+        )
+        values = {n: v for n, v in decision.to_json().items() if n not in ("number", "epoch", "time")}
+        return self.note(EventKind.DECISION, epoch, time, **values)
 
     def _outcomes(self, turn: TurnRecord) -> list[Event]:
         """Return the outcomes that are known now. What happened is known one epoch after a change was observed."""

@@ -68,6 +68,16 @@ class PolicyLoop:
         self._resumed = tuple(resumed)
         self._guard = guard
 
+    def follow(self, plan: Plan) -> None:
+        """Decide about other operators from now on. The policy begins to learn anew, changes in progress are dropped.
+
+        Args:
+            plan: the plan in force, with the new operators.
+        """
+        self.control = Control.start(self.control.policy, plan, self.control.allowed)
+        self.inbox.follow({name: len(part.routing) for name, part in plan.operators.items()})
+        self._resumed = ()
+
     def turn(
         self,
         observation: Observation,

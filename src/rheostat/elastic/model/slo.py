@@ -95,6 +95,11 @@ class SloMeter:
         self._epochs = 0
         self._lock = threading.Lock()
 
+    def follow(self, keyed: Collection[str]) -> None:
+        """Count the slots of other operators from now on."""
+        with self._lock:
+            self._keyed = keyed
+
     def add(self, seen: Observation, points: tuple[Floats, Floats] | None = None) -> None:
         """Add one epoch.
 

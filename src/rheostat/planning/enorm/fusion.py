@@ -14,7 +14,9 @@ from math import inf, isnan
 import numpy as np
 
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.attributes import Attributes
+
+Attributes = frozenset[str]
+"""Names of attributes, that is, of columns."""
 
 Edge = tuple[str, str]
 """The names of an operator and of one that reads its output."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -14,7 +14,9 @@ from rheostat.elastic.loop.decision import Decision
 from rheostat.elastic.loop.turn import Turn
 from rheostat.elastic.routing.balance import imbalance
 from rheostat.errors import CheckpointError
+from rheostat.planning.enorm.form_watch import IngestSample
 from rheostat.planning.feeds import StreamSql, passes
+from rheostat.planning.replan import after_epoch
 from rheostat.spark.actuator import EpochRouting
 from rheostat.spark.epoch.ahead_counts import AheadCounter
 from rheostat.spark.epoch.applied_work import AppliedWork
@@ -72,6 +74,7 @@ class Epoch:
         self._counted: dict[str, dict[int, int]] = {}
         self._decisions: list[Decision] = []
         self._policy_failure = ""
+        self._samples: dict[str, IngestSample] = {}
 
     def run(self) -> None:
         """Run the epoch, in this order:
@@ -154,9 +157,20 @@ class Epoch:
         query.recorder.add(self._epoch, seen, plan, turn)
         self._policy_failure = "" if turn.policy_error is None else str(turn.policy_error)
         routing = query.actuator.begin(self._epoch, turn, loads)
+        self._decisions += self._new_forms()
         if query.pacer is not None:
             query.pacer.after_turn(seen, query.actuator.plan, self._epoch, self._streams.spark)
         return routing
+
+    def _new_forms(self) -> list[Decision]:
+        """Store which tables have another form from this epoch on. The manifest before has decided it."""
+        query, made = self._query, []
+        for change in query.forms.changes(self._manifest.forms, self._epoch):
+            component = next(c for c in query.plan.components if change.table in c.tables)
+            slots = max(self._routing.routing[component.name]) + 1
+            reasons = (f"table {change.table}", change.reason)
+            made += query.decision_log.change_form(change.form, component.name, self._epoch, slots, reasons)
+        return made
 
     def _batch_starts(self) -> tuple[BatchStart | None, BatchStart | None]:
         """What Spark's offset log says about this epoch, and, in the first of a run, about the one before."""
@@ -202,6 +216,7 @@ class Epoch:
             staging=self._outputs.staging,
             moved=self._routing.moved,
             expected=self._routing.expected,
+            combined=self._query.forms.combined(self._manifest.forms),
             processing_time=self._processing_time(),
         )
 
@@ -222,7 +237,9 @@ class Epoch:
             return []
         fixed = all(self._query.is_fixed(name) for name in streams)
         observing = level.number == 0 and any(c.must_observe for c in self._query.counters.values())
+        began = time.perf_counter()
         reports, observed = level.ingest(setting, self._streams, streams, self._state, fixed=fixed, observing=observing)
+        self._sample(level, reports, time.perf_counter() - began)
         self._observed.update(observed)
         return reports
 
@@ -235,6 +252,14 @@ class Epoch:
             self._observed.update(read_observed(observed_metrics(self._streams.spark, plan)))
         for name, write in self._counted_writes.items():
             self._observed[name] = write.read(self._streams.spark)
+
+    def _sample(self, level: Level, reports: Sequence[PartReport], seconds: float) -> None:
+        """Note what the ingestion of window tables cost. The seconds of a stage tell of a table that is alone in it."""
+        alone = len(level.tables) == 1 and not level.keyed
+        for name in (t.name for t in level.tables):
+            done = [r.tables[name] for r in reports if name in r.tables]
+            rows, partials = sum(t.rows for t in done), sum(t.partials for t in done)
+            self._samples[name] = IngestSample(self._epoch, rows, partials, seconds if alone else float("nan"))
 
     def _watermarks_after(self, before: Watermarks, counts: Mapping[str, SourceCounts]) -> Watermarks:
         """The newest event time minus the slack; a watermark never goes back."""
@@ -293,6 +318,8 @@ class Epoch:
                 loads={n: loads.to_pairs() for n, loads in self._query.observer.loads.items()},
                 changes=tuple(changes[-_KEPT_CHANGES:]),
                 learned=self._applied.learned(),
+                traffic=after_epoch(self._manifest.traffic, self._traffic()),
+                forms=self._query.forms.after(self._manifest.forms, self._samples),
             )
         )
         self._query.meter.add(self._query.observer.commit(time.time() * 1e6), self._query.observer.points)
@@ -308,6 +335,17 @@ class Epoch:
             rows=sum(c.rows for c in counts.values()),
             segments=self._state.segments,
         )
+
+    def _traffic(self) -> dict[str, dict[str, float]]:
+        """By window table, what the epoch measured of it."""
+        seen: dict[str, dict[str, float]] = {}
+        for report in self._state.reports:
+            for name, done in report.tables.items():
+                if name in self._query.plan.tables:
+                    sums = seen.setdefault(name, {"partials": 0.0, "seconds": 0.0})
+                    sums["partials"] += done.partials
+                    sums["seconds"] += done.seconds
+        return seen
 
     def _totals(self, counts: Mapping[str, SourceCounts]) -> dict[str, int]:
         """The counters since the checkpoint was created."""

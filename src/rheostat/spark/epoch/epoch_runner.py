@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame, SparkSession
 
 from rheostat.errors import CheckpointError, RheostatError
 from rheostat.spark.epoch.epoch import Epoch
@@ -24,19 +26,30 @@ class _StoppedError(RheostatError):
         )
 
 
+BeforeEpoch = Callable[[QueryContext, int, SparkSession], QueryContext]
+"""Called before every epoch; returns the query as the epoch should run it."""
+
+
+def _as_it_is(query: QueryContext, epoch: int, spark: SparkSession) -> QueryContext:  # noqa: ARG001
+    return query
+
+
 class EpochRunner:
     """Runs epochs: the function that Spark calls with every micro-batch.
 
     Args:
         query: the query that the epochs belong to.
+        before_epoch: called with the query, the epoch and its session; returns the query as the epoch should run it.
 
     Attributes:
+        query: the query as its newest epoch ran it.
         resumed: the newest epoch that was committed when the query started; -1 in a new checkpoint.
         failure: the error that ended the last failed epoch, as the user should see it; None if none failed.
     """
 
-    def __init__(self, query: QueryContext) -> None:
-        self._query = query
+    def __init__(self, query: QueryContext, before_epoch: BeforeEpoch = _as_it_is) -> None:
+        self.query = query
+        self._before_epoch = before_epoch
         self._configured = False
         self._stopping = False
         self.resumed = query.checkpoint.manifest.epoch
@@ -49,10 +62,11 @@ class EpochRunner:
     def __call__(self, batch: DataFrame, epoch: int) -> None:
         """Run an epoch. An epoch that was committed before a crash, which Spark then repeats, is skipped."""
         try:
-            if epoch != self._query.checkpoint.manifest.epoch:
+            if epoch != self.query.checkpoint.manifest.epoch:
                 self._check_next(epoch)
                 self._configure(batch)
-                Epoch(self._query, batch, epoch).run()
+                self.query = self._before_epoch(self.query, epoch, batch.sparkSession)
+                Epoch(self.query, batch, epoch).run()
         except BaseException as error:
             self.failure = explain_error(error)
             if self._stopping:
@@ -60,10 +74,10 @@ class EpochRunner:
             raise
 
     def _check_next(self, epoch: int) -> None:
-        done = self._query.checkpoint.manifest.epoch
+        done = self.query.checkpoint.manifest.epoch
         if epoch != done + 1:
             raise CheckpointError(
-                f"Spark is at epoch {epoch}, but the newest manifest in {self._query.checkpoint.folder.uri} is for "
+                f"Spark is at epoch {epoch}, but the newest manifest in {self.query.checkpoint.folder.uri} is for "
                 f"epoch {done}: the folders spark/ and epochs/ do not belong together; restore both from the same copy"
             )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
@@ -69,6 +69,7 @@ class EpochSetting:
         staging: by operator whose results are read, the folder for its result files.
         moved: by component, the shards whose slot differs from that in the previous epoch.
         expected: by component and slot, the expected useful seconds.
+        combined: names of the tables whose rows are aggregated by tasks, and not by Spark.
         processing_time: when Spark began the epoch, in microseconds, the same if the epoch is repeated; None if no
             state expires by processing time.
     """
@@ -80,6 +81,7 @@ class EpochSetting:
     staging: Mapping[str, Folder]
     moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     expected: Mapping[tuple[str, int], float] = field(default_factory=dict)
+    combined: Collection[str] = ()
     processing_time: int | None = None
 
     def now(self, table: KeyedTable) -> int | None:

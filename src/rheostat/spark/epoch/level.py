@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from rheostat.keyed.keyed_layout import WAKE
 from rheostat.planning.feed_sql import feeds_sql, part_sql
-from rheostat.planning.feeds import Feed, StreamSql, plan_feeds
+from rheostat.planning.feeds import Feed, StreamSql, plan_feeds, stays_where_read
 from rheostat.planning.tables import Component, KeyedTable, PhysicalPlan, WindowTable
 from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
 from rheostat.spark.epoch.source_counts import Observed, read_observed
@@ -70,7 +70,9 @@ class Level:
         fixed: bool,
         observing: bool,
     ) -> tuple[list[PartReport], dict[str, Observed]]:
-        """Run the stage that ingests rows: the JVM aggregates them to partials, and tasks write these as segments.
+        """Run the stage that ingests rows: they are aggregated to partials, and tasks write these as segments.
+
+        Spark aggregates the rows of tables that are split, tasks those of tables that are combined.
 
         Args:
             setting: what all stages of the epoch share.
@@ -83,9 +85,9 @@ class Level:
         Returns:
             The task reports, and by source the counts of rows made by ``SourceCounter.observe``.
         """
-        feeds = plan_feeds(self.plan, self.number, streams)
+        feeds = plan_feeds(self.plan, self.number, streams, setting.combined)
         leaf = rows.leaf(streams) if fixed else None
-        if leaf is not None and self._stays_where_read(feeds):
+        if leaf is not None and feeds and stays_where_read(self.plan, self.number):
             slots = max(max(setting.routing[c.name]) + 1 for c in self.components)
             leaf, tasks = with_few_partitions(setting.spark, leaf, slots)
             if tasks:
@@ -154,13 +156,6 @@ class Level:
         run = self.stages.run(self._name, sql, build, spec, spark=setting.spark, rows=leaf, observing=observing)
         state.add(run.reports, fold)
         return run
-
-    def _stays_where_read(self, feeds: Sequence[Feed]) -> bool:
-        """True if partials need no exchange: one table over a source, of Spark's own aggregates that windows close."""
-        if self.number > 0 or len(feeds) != 1 or feeds[0].raw or self.keyed:
-            return False
-        (table,) = self.tables
-        return not table.refreshes and table.finer is None
 
     def _to_fold(self, state: EpochState) -> dict[str, tuple[Segment, ...]]:
         """By table, the segments to fold in this epoch."""

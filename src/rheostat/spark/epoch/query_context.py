@@ -15,6 +15,7 @@ from rheostat.elastic.loop.loop import PolicyLoop
 from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.model.slo import SloMeter
 from rheostat.elastic.record.recording import Header, RecordedComponent, settings_of
+from rheostat.planning.table_forms import TableForms
 from rheostat.planning.tables import PhysicalPlan
 from rheostat.spark.actuator import SparkActuator
 from rheostat.spark.decision_log import DecisionLog
@@ -58,6 +59,7 @@ class QueryContext:
         meter: measures how well the promise is kept.
         stages: the Spark plans of stages that epochs have in common.
         applied: the apply operators by name, with what they have learned.
+        forms: says which tables are split and which combined.
     """
 
     graph: Graph
@@ -75,6 +77,7 @@ class QueryContext:
     recorder: Recorder = field(default_factory=Recorder)
     stages: PlannedStages = field(default_factory=PlannedStages)
     applied: Mapping[str, ApplyOperator] = field(default_factory=dict)
+    forms: TableForms = field(default_factory=TableForms)
     meter: SloMeter = field(init=False)
     _fixed: dict[str, bool] = field(default_factory=dict, init=False)
 

@@ -25,6 +25,7 @@ class TableReport:
         dropped: rows that missed every window.
         nulls: rows without event time.
         max_time: newest event time, in microseconds; None if no row had one.
+        seconds: useful seconds of a window table whose placement matters, that is, in a task with a slot.
         held: on the driver, the rows of every shard in the segment, up to the last that has any; None if unknown.
     """
 
@@ -35,6 +36,7 @@ class TableReport:
     dropped: int = 0
     nulls: int = 0
     max_time: int | None = None
+    seconds: float = 0.0
     held: npt.NDArray[np.int32] | None = None
 
 

@@ -50,4 +50,5 @@ def close_windows(spec: StageSpec, table_spec: WindowTableSpec, report: PartRepo
             write_results(spec, output.operator, finish(output, closed), report)
     if closed:
         hashes = np.concatenate([c.frame[HASH].to_numpy() for c in closed])
-        report.tally.spend(shards_of(hashes, len(routing)), time.perf_counter() - began)
+        table_report.seconds = time.perf_counter() - began
+        report.tally.spend(shards_of(hashes, len(routing)), table_report.seconds)

@@ -50,7 +50,8 @@ def ingest_partials(spec: StageSpec, table_spec: WindowTableSpec, arrived: pa.Ta
         )
     if new is not None:
         _write_refreshed(spec, table_spec, new, report)
-        report.tally.spend(shards_of(new[HASH].to_numpy(), len(routing)), time.perf_counter() - began)
+        table_report.seconds = time.perf_counter() - began
+        report.tally.spend(shards_of(new[HASH].to_numpy(), len(routing)), table_report.seconds)
 
 
 def new_partials(
@@ -59,15 +60,22 @@ def new_partials(
     """The new partials, one row per pane and key; None if nothing arrived for the table."""
     layout, table_report = table_spec.table.layout, report.tables[table_spec.table.name]
     fresh: list[pl.DataFrame] = []
+    single = False
     for feed, rows in feeds_of(spec, table_spec.table.name, arrived):
         frame = to_polars(_cast_state_columns(rows, layout))
         note_received(report, feed.stream, frame, len(spec.routing[report.component]))
         fresh.append(_partials_of_rows(layout, frame) if feed.raw else _count_rows(table_report, feed, frame))
+        single = single or feed.single
     if not fresh:
         return None
     names = [START, *(c.name for c in layout.columns)]
     new = pl.concat([_complete(f, layout).select(names) for f in fresh])
-    return layout.merge(new, within=[START]) if len(fresh) > 1 else new
+    if len(fresh) > 1:
+        new = layout.merge(new, within=[START])
+    elif single:
+        new = layout.merge_repeated(new, within=[START])
+    table_report.partials = len(new)
+    return new
 
 
 def with_folded(table_spec: WindowTableSpec, placed: list[pl.DataFrame], mine: Flags) -> pl.DataFrame | None:
@@ -113,7 +121,6 @@ def _cast_state_columns(rows: pa.Table, layout: WindowLayout) -> pa.Table:
 def _count_rows(report: TableReport, feed: Feed, frame: pl.DataFrame) -> pl.DataFrame:
     """Count the rows of a feed in the report, and return the partials of those with event time."""
     timed = frame.filter(pl.col(START).is_not_null()) if frame[START].null_count() else frame
-    report.partials += len(timed)
     if feed.counted:
         rows = int(frame[ROWS].sum())
         report.rows += rows

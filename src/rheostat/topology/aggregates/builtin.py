@@ -233,9 +233,16 @@ def _null_if_none(non_null: Total, value: pl.Expr) -> Finish:
 
 def _non_null(column: str) -> Total:
     """The partial that counts the rows in which a column is not null."""
-    return Total(f"count({column})", "bigint", f"count({quoted(column)})")
+    x = quoted(column)
+    return Total(f"count({column})", "bigint", f"count({x})", f"cast({x} IS NOT NULL as bigint)")
 
 
 def _total(column: str, type_: str) -> Total:
     """The partial that sums a column."""
-    return Total(f"sum({column})", type_, f"coalesce(cast(sum({quoted(column)}) as {type_}), cast(0 as {type_}))")
+    x, zero = quoted(column), f"cast(0 as {type_})"
+    return Total(
+        f"sum({column})",
+        type_,
+        f"coalesce(cast(sum({x}) as {type_}), {zero})",
+        f"coalesce(cast({x} as {type_}), {zero})",
+    )

@@ -13,8 +13,14 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.attributes import Attributes
-from rheostat.planning.enorm.fusion import Edge, FusedComponent, check_edges, check_rates, inter_component_traffic
+from rheostat.planning.enorm.fusion import (
+    Attributes,
+    Edge,
+    FusedComponent,
+    check_edges,
+    check_rates,
+    inter_component_traffic,
+)
 
 Rates = Mapping[Edge, float]
 """Rows per second between operators, by edge."""

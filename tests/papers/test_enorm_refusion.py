@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from papers.enorm.testbed.random_jobs import large_job
+from papers.enorm.testbed.refusion import Patience, Watch, moved_operators, observe, refine
 from rheostat.errors import TopologyError
 from rheostat.planning.enorm.fusion import (
     FusedComponent,
@@ -16,7 +17,6 @@ from rheostat.planning.enorm.fusion import (
     score_by_attributes,
     score_by_rate,
 )
-from rheostat.planning.enorm.refusion import Patience, Watch, moved_operators, observe, refine
 from tests.planning.enorm.jobs import Job, check, groups, jobs, least_traffic, shared
 
 ATTRIBUTES = {"a": frozenset("xy"), "b": frozenset("x"), "c": frozenset("y")}

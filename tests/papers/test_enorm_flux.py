@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from papers.enorm.testbed.flux import Flux, Pick, ShardMove
 from rheostat.arrays import Floats
 from rheostat.elastic.routing.balance import imbalance, slot_loads
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.flux import Flux, Pick, ShardMove
 
 Case = tuple[tuple[int, ...], Floats, int]
 PICKS: list[Pick] = ["biggest", "closest"]

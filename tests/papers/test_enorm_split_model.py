@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from papers.enorm.testbed.split_model import ComponentLoad, best_change, choose_form, form_cost
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.splitting import ComponentLoad, Form, best_change, choose_form, form_cost
+from rheostat.planning.enorm.splitting import Form
 
 SPLIT, COMBINED = Form.SPLIT, Form.COMBINED
 NUMBERS = st.floats(0, 1e4)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from papers.enorm.testbed.instances import Instance, Traffic, fuse_instances
 from rheostat.errors import TopologyError
-from rheostat.planning.enorm.instances import Instance, Traffic, fuse_instances
 
 Case = tuple[Traffic, dict[Instance, float], float, float]
 

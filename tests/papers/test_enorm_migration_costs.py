@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rheostat.errors import TopologyError
-from rheostat.planning.enorm.migration import (
+from papers.enorm.testbed.migration_costs import (
     KeyCosts,
     ShardState,
     Strategy,
@@ -18,6 +17,7 @@ from rheostat.planning.enorm.migration import (
     expanded_keys,
     migration_cost,
 )
+from rheostat.errors import TopologyError
 
 N, S, D = Strategy.INSTANT, Strategy.SMOOTH, Strategy.DISRUPTIVE
 COSTS = KeyCosts(serialise=3e-6, deserialise=5e-6, network=2e-6, switch=0.01)
