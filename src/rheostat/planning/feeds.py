@@ -114,7 +114,7 @@ def exchanges(plan: PhysicalPlan, sources: int, combined: Collection[str] = ()) 
     """
     count = 0
     for level in range(plan.levels):
-        if sources > 1 or not stays_where_read(plan, level):
+        if plan.components_at(level) and (sources > 1 or not stays_where_read(plan, level)):
             count += 1 + sum(t.name not in combined for t in plan.tables_at(level))
     return count
 

@@ -101,7 +101,7 @@ def test_arrival_times_by_shard_are_those_of_the_rows(partials: list[tuple[int, 
         assert sums.latency(now)[shard] == pytest.approx((now - written).mean() / 1e6, abs=1e-5)
         for found, share in zip(sums.quantiles(now), (0.5, 0.99), strict=True):
             exact = np.quantile((now - written) / 1e6, share, method="inverted_cdf")
-            assert found[shard] == pytest.approx(exact, abs=1e-5 + (spread / 1e6 / 10_000 if many else 0))
+            assert found[shard] == pytest.approx(exact, abs=1e-5 + spread / 1e6 * (1e-4 if many else 1e-7))
 
 
 def test_a_stream_that_several_tables_read_counts_once() -> None:

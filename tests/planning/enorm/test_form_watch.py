@@ -50,9 +50,10 @@ def test_in_the_end_the_form_is_nearly_the_better_one(ratios: list[float], wrong
     every = [ratio for ratio in ratios for _ in range(12)]
     watch = follow(FormWatch(), every, true)[-1]
     costs = {form: modelled(form, ratios[-1]) * true[form] for form in Form}
-    # A form that was never tried is one that the model thinks clearly worse, and the model may be wrong by two.
-    tried = len(watch.measured) == 2
-    assert costs[watch.form] <= (1.12 if tried else 1.6) * min(costs.values())
+    # A form that was not tried with about these keys is one that the model thinks 1.2 times as dear, and the model may
+    # be wrong by two.
+    tried = all(form in watch.measured and 0.6 < watch.measured[form].ratio / ratios[-1] < 1.6 for form in Form)
+    assert costs[watch.form] <= (1.12 if tried else 1.01 * 2 / 1.2) * min(costs.values())
 
 
 @given(st.floats(0.0005, 1.0), st.lists(st.floats(0.93, 1.07), min_size=60, max_size=60))

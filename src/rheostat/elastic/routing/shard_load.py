@@ -13,6 +13,9 @@ from rheostat.elastic.model.smoothing import LOAD_HALF_LIFE, blend, share_of
 _EXACT_POWER = 22
 """The largest power of ten that is exact as a float."""
 
+_LEAST = 1e-19
+"""Seconds below which a load is none."""
+
 
 @dataclass(frozen=True, eq=False)
 class ShardLoads:
@@ -84,7 +87,7 @@ class ShardLoads:
 
     def to_pairs(self) -> tuple[tuple[int, float], ...]:
         """Return the shards that have any load, with their seconds to three digits."""
-        shards = np.flatnonzero(self.seconds > 10.0**-_EXACT_POWER)
+        shards = np.flatnonzero(self.seconds >= _LEAST)
         return tuple(zip(shards.tolist(), three_digits(self.seconds[shards]).tolist(), strict=True))
 
 
