@@ -60,7 +60,7 @@ def multiwindow(
 
 @app.command(epilog="Example: rheostat bench growth --keys 10000 --keys 100000 --kind update")
 def growth(
-    keys: Annotated[list[int] | None, typer.Option(help="Keys in state; can be repeated.")] = None,
+    keys: Annotated[list[int] | None, typer.Option(help="Keys in state; can be repeated.", min=1)] = None,
     kind: Annotated[str, typer.Option(help="State: append or update (windows), or keyed.")] = "keyed",
     as_json: Json = False,
 ) -> None:
@@ -164,7 +164,7 @@ def layouts(
 
 @app.command(epilog="Example: rheostat bench migration --keys 10000 --rounds 1 --json")
 def migration(
-    keys: Annotated[list[int] | None, typer.Option(help="Keys in state; can be repeated.")] = None,
+    keys: Annotated[list[int] | None, typer.Option(help="Keys in state; can be repeated.", min=1)] = None,
     rows: Annotated[int, typer.Option(help="Rows per epoch.", min=1)] = 20_000,
     rounds: Annotated[int, typer.Option(help="How often each strategy runs.", min=1)] = 3,
     as_json: Json = False,
