@@ -41,6 +41,11 @@ def remote(path: Path) -> Folder:
     return Folder(f"file://{path}")
 
 
+def mounted(path: Path) -> Folder:
+    """A folder on a network filesystem, as far as we know."""
+    return Folder.at(f"mounted://{path}")
+
+
 def commit(checkpoint: Checkpoint, segments: Sequence[Segment], table: str = "area") -> Manifest:
     """Commit the next epoch with these live segments."""
     manifest = checkpoint.manifest.at(checkpoint.manifest.epoch + 1, tables={table: tuple(segments)})

@@ -10,9 +10,9 @@ import pytest
 
 from rheostat.errors import CheckpointError
 from rheostat.state.files import Folder
-from tests.state.builders import remote
+from tests.state.builders import mounted, remote
 
-either = pytest.mark.parametrize("at", [Folder.at, remote], ids=["local", "remote"])
+either = pytest.mark.parametrize("at", [Folder.at, remote, mounted], ids=["local", "remote", "mounted"])
 At = Callable[[Path], Folder]
 
 

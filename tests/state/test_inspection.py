@@ -55,7 +55,7 @@ def made(tmp_path: Path) -> tuple[Path, list[Segment]]:
         routing={"by key": AFTER},
         tables={"area": (first, third)},
         totals={"rows": 17},
-        loads={"by key": LOADS},
+        loads={"by key": ShardLoads.of(SHARDS, LOADS).to_text()},
         changes=(CHANGE.to_json(),),
     )
     checkpoint.commit(two)
@@ -68,7 +68,7 @@ def test_the_figures_of_a_checkpoint(made: tuple[Path, list[Segment]]) -> None:
     found = inspect(str(path))
     assert {k: found[k] for k in ("checkpoint", "format", "shards", "epoch", "totals", "watermarks")} == {
         "checkpoint": str(path),
-        "format": 1,
+        "format": 2,
         "shards": SHARDS,
         "epoch": 1,
         "totals": {"rows": 17},
@@ -199,7 +199,7 @@ def test_the_command_prints_tables(made: tuple[Path, list[Segment]]) -> None:
     done = run_inspect(str(made[0]))
     assert done.exit_code == 0
     text = " ".join(done.stdout.split())
-    assert "epoch 1, 16 shards, format 1" in text
+    assert "epoch 1, 16 shards, format 2" in text
     for title in ("epochs", "components", "tables", "routing changes"):
         assert title in text
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rheostat.elastic.routing.table import even_routing, owned
-from rheostat.state.cache import drain_fetches
+from rheostat.state.cache import drain_news
 from rheostat.state.files import Folder
 from rheostat.state.keyed_table import KeyedReader, write_keys
 from rheostat.state.segments import Segment
@@ -31,7 +31,8 @@ class Cluster:
         self.segments: list[Segment] = []
 
     def write(self, epoch: int, routing: Sequence[int]) -> None:
-        """Run an epoch that changes every key; every slot writes its own keys."""
+        """Run an epoch that changes every key; every slot writes its own keys, on a node of the writers."""
+        self._monkeypatch.setenv("RHEOSTAT_CACHE", str(self._path / "writers"))
         for slot in sorted(set(routing)):
             mine = {k: Kept(epoch, None) for k in HASHES if routing[shard_of(k)] == slot}
             if not mine:
@@ -46,12 +47,12 @@ class Cluster:
     def read(self, node: str, routing: Sequence[int], slot: int) -> int:
         """Read all keys of a slot on a node, and return the bytes copied for it."""
         self._monkeypatch.setenv("RHEOSTAT_CACHE", str(self._path / node))
-        drain_fetches()
+        drain_news()
         found = model_of(
             KeyedReader(self.store, LAYOUT, self.segments, owned(routing, slot)).lookup(self._mine(routing, slot))
         )
         assert found == {k: v for k, v in self.model.items() if routing[shard_of(k)] == slot}
-        fetched = drain_fetches()
+        fetched = drain_news().fetched
         assert len({file for file, _ in fetched}) == len(fetched)
         return sum(size for _, size in fetched)
 
@@ -66,7 +67,7 @@ class Cluster:
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     yield Cluster(tmp_path, monkeypatch)
-    drain_fetches()
+    drain_news()
 
 
 ONE, TWO = even_routing(SHARDS, 1), even_routing(SHARDS, 2)
@@ -111,6 +112,21 @@ def test_a_slot_fetches_only_segments_that_may_have_its_shards(cluster: Cluster)
     assert [cluster.read(f"n{slot}", TWO, slot) for slot in (0, 1)] == sizes
 
 
+def test_the_node_that_wrote_a_segment_fetches_nothing(cluster: Cluster) -> None:
+    for epoch in range(3):
+        cluster.write(epoch, ONE)
+    assert cluster.read("writers", TWO, 0) == cluster.read("writers", TWO, 1) == 0
+    assert cluster.read("n1", TWO, 0) == cluster.bytes()
+
+
+def test_segments_of_scattered_shards_are_fetched_only_for_shards_that_they_have(cluster: Cluster) -> None:
+    scattered = tuple(s % 2 for s in range(SHARDS))
+    cluster.write(0, scattered)
+    sizes = [s.bytes for s in cluster.segments]
+    assert all(s.shards[1] - s.shards[0] > 1 for s in cluster.segments), "the ranges of shards overlap"
+    assert [cluster.read(f"n{slot}", scattered, slot) for slot in (0, 1)] == sizes
+
+
 def test_shards_that_move_between_slots_of_a_node_cost_nothing(cluster: Cluster) -> None:
     cluster.write(0, TWO)
     for slot in (0, 1):
@@ -133,8 +149,8 @@ def test_fetches_are_reported_once(cluster: Cluster, tmp_path: Path, monkeypatch
     cluster.write(0, ONE)
     monkeypatch.setenv("RHEOSTAT_CACHE", str(tmp_path / "n1"))
     KeyedReader(cluster.store, LAYOUT, cluster.segments, owned(ONE, 0)).lookup(EVERY)
-    assert drain_fetches() == [(s.file, s.bytes) for s in cluster.segments]
-    assert drain_fetches() == []
+    assert drain_news().fetched == [(s.file, s.bytes) for s in cluster.segments]
+    assert drain_news().fetched == []
 
 
 def test_a_local_store_is_never_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +161,7 @@ def test_a_local_store_is_never_fetched(tmp_path: Path, monkeypatch: pytest.Monk
         folder, LAYOUT, state_frame({"a": Kept(1, None)}, None), None, [], watermark=None, epoch=0, slot=0, shards=16
     )
     assert made is not None
-    drain_fetches()
+    drain_news()
     assert len(KeyedReader(folder, LAYOUT, [made], owned(ONE, 0)).lookup(EVERY)) == 1
-    assert drain_fetches() == []
+    assert drain_news().fetched == []
     assert not (tmp_path / "n1").exists()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import zlib
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.errors import CheckpointError
 from rheostat.state.manifest import FORMAT, Manifest, SourceState, decode, encode, file_name
 from rheostat.state.segments import Segment
@@ -102,6 +106,13 @@ def test_the_advice_for_a_damaged_manifest_names_the_commit_to_delete() -> None:
 def test_something_else_is_no_manifest(data: bytes) -> None:
     with pytest.raises(CheckpointError, match=f"{FILE} is not a manifest"):
         decode(data, FILE)
+
+
+def test_loads_of_an_older_format_are_read() -> None:
+    older = json.loads(encode(MANIFEST.at(12)).partition(b"\n")[2]) | {"loads": {"by key": [[1, 2.5], [3, 0.5]]}}
+    body = json.dumps(older).encode()
+    found = decode(f"rheostat manifest 1 {zlib.crc32(body):08x} {len(body)}\n".encode() + body, FILE)
+    assert ShardLoads.of_text(5, found.loads["by key"]).seconds.tolist() == [0.0, 2.5, 0.0, 0.5, 0.0]
 
 
 def test_a_newer_format_is_refused() -> None:

@@ -122,7 +122,7 @@ def test_garbage_of_the_right_size_is_named(tmp_path: Path) -> None:
 
 def test_an_arrow_file_that_is_no_segment_is_named(tmp_path: Path) -> None:
     folder = Folder.at(tmp_path)
-    size = write_segment(folder, "x.arrow", pa.table({"n": [1]}), [])
+    size, _ = write_segment(folder, "x.arrow", pa.table({"n": [1]}), [])
     plain = pa.BufferOutputStream()
     with pa.ipc.new_file(plain, pa.schema([("n", pa.int64())])) as writer:
         writer.write_table(pa.table({"n": [1]}))

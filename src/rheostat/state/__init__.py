@@ -5,6 +5,8 @@ In reading order:
 ``files``         a folder on any Arrow filesystem
 ``segments``      immutable Arrow files with sorted rows and an index
 ``cache``         a node's local copies of remote segments
+``copies``        which node has which segments, as the driver knows it
+``shard_groups``  sets of shards, small enough for a manifest
 ``window_table``  reads and writes the rows of a table
 ``keyed_table``   the same for keyed state, where the newest row of a key counts
 ``compaction``    chooses the segments to fold into one

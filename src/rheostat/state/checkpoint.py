@@ -7,6 +7,7 @@ state/TABLE/      the segments of a table
 results/          results of the current epoch, until they are written to sinks
 aside/SOURCE/     rows kept aside, by epoch
 events/N.json     what was decided, by whom and why, and what came of it
+profile.json      what ELYSIUM has learned of the operators; it may be deleted
 spark/            Spark's own offset and commit logs
 """
 

@@ -13,25 +13,38 @@ import pyarrow.fs as pafs
 
 from rheostat.errors import CheckpointError
 
+_MOUNTED = "mounted://"
+"""The scheme of a folder on a network filesystem that all hosts have mounted at the same path."""
+
 
 @dataclass(frozen=True)
 class Folder:
     """A folder, given by its URI. It is a plain value that can be sent to tasks, which open the filesystem themselves.
 
     Attributes:
-        uri: a local path, or a URI with a scheme.
+        uri: a local path, or a URI with a scheme. ``mounted:///path`` is a path on a network filesystem: its files are
+            copied to nodes like those of an object store, instead of being mapped over the network.
 
     >>> folder = Folder.at("/tmp")
     >>> folder.uri, folder.is_local
     ('/tmp', True)
+    >>> mounted = Folder.at("mounted:///tmp")
+    >>> mounted.is_local, mounted.spark_uri, mounted.path("x")
+    (False, 'file:///tmp', '/tmp/x')
     """
 
     uri: str
 
     @classmethod
     def at(cls, uri: str | os.PathLike[str]) -> Folder:
-        """The folder at a path or URI; relative paths start at the current directory of the driver."""
+        """The folder at a path or URI; relative paths start at the current directory of the driver.
+
+        Raises:
+            CheckpointError: the path of a mounted folder is not absolute.
+        """
         text = os.fspath(uri).rstrip("/") or "/"
+        if text.startswith(_MOUNTED) and not text.startswith(f"{_MOUNTED}/"):
+            raise CheckpointError(f"{text} has no absolute path: write three slashes, as in {_MOUNTED}/mnt/checkpoint")
         if text.startswith("file:"):
             text = "/" + text.removeprefix("file:").lstrip("/")
         return cls(text if "://" in text else str(Path(text).absolute()))
@@ -44,7 +57,12 @@ class Folder:
     @property
     def spark_uri(self) -> str:
         """The URI for Spark: always with a scheme, so that Spark's default filesystem does not matter."""
-        return f"file://{self.uri}" if self.is_local else self.uri
+        return f"file://{self.uri.removeprefix(_MOUNTED)}" if self._has_path else self.uri
+
+    @property
+    def _has_path(self) -> bool:
+        """True if files have paths that the operating system knows."""
+        return self.is_local or self.uri.startswith(_MOUNTED)
 
     def __truediv__(self, name: str) -> Folder:
         return Folder(f"{self.uri}/{name}")
@@ -76,7 +94,7 @@ class Folder:
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file atomically: it exists completely or not at all."""
-        if not self.is_local:  # an object store shows an object only when its upload is complete
+        if not self._has_path:  # an object store shows an object only when its upload is complete
             with self.filesystem.open_output_stream(self.path(name)) as stream:
                 stream.write(data)
             return
@@ -130,8 +148,8 @@ class Folder:
 
 @lru_cache(maxsize=64)
 def _open(uri: str) -> tuple[pafs.FileSystem, str]:
-    if "://" not in uri:
-        return pafs.LocalFileSystem(), uri
+    if "://" not in uri or uri.startswith(_MOUNTED):
+        return pafs.LocalFileSystem(), uri.removeprefix(_MOUNTED)
     # Hadoop's name for S3 is s3a; Arrow's is s3.
     try:
         filesystem, path = pafs.FileSystem.from_uri(uri.replace("s3a://", "s3://", 1))

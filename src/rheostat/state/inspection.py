@@ -110,7 +110,7 @@ def _epoch(manifest: Manifest, before: Manifest | None) -> dict[str, Any]:
 def _component(manifest: Manifest, name: str, routing: Sequence[int]) -> dict[str, Any]:
     """The routing and the load of a component."""
     slots = max(routing) + 1
-    loads = ShardLoads.of(len(routing), manifest.loads.get(name, ())).seconds
+    loads = ShardLoads.of_text(len(routing), manifest.loads.get(name, "")).seconds
     by_slot = slot_loads(routing, loads, slots)
     busiest = [int(s) for s in np.argsort(-loads)[:10] if loads[s] > 0]
     return {

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
+from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.errors import CheckpointError
 from rheostat.state.segments import Segment
 
-FORMAT = 1
+FORMAT = 2
 """Version of the format of checkpoints. Older versions can be read, newer ones are refused."""
 
 RESTORE = "restore it from a copy of the checkpoint"
@@ -57,11 +58,12 @@ class Manifest:
         routing: by component, the slot of every shard.
         tables: by table, its live segments, oldest first.
         totals: counters since the checkpoint was created.
-        loads: by component, the shards with recent work and their useful seconds per epoch.
+        loads: by component, the useful seconds per epoch of its shards, as ``ShardLoads`` writes them.
         changes: the latest changes of routing as plain values, oldest first.
         learned: by apply operator, what it has learned of costs, as plain values.
         traffic: by window table, its partials and useful seconds per epoch.
         forms: by table whose form was watched, what is known of split and combined, as plain values.
+        homes: by component, the host that each slot prefers; empty if that does not matter.
     """
 
     epoch: int = -1
@@ -72,11 +74,12 @@ class Manifest:
     routing: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     tables: Mapping[str, tuple[Segment, ...]] = field(default_factory=dict)
     totals: Mapping[str, int] = field(default_factory=dict)
-    loads: Mapping[str, Sequence[tuple[int, float]]] = field(default_factory=dict)
+    loads: Mapping[str, str] = field(default_factory=dict)
     changes: Sequence[Mapping[str, Any]] = ()
     learned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     traffic: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     forms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    homes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def state_bytes(self) -> int:
@@ -114,6 +117,7 @@ def encode(manifest: Manifest) -> bytes:
             "learned": dict(manifest.learned),
             "traffic": dict(manifest.traffic),
             "forms": dict(manifest.forms),
+            "homes": {n: list(homes) for n, homes in manifest.homes.items()},
         },
         separators=(",", ":"),
     ).encode()
@@ -148,12 +152,18 @@ def decode(data: bytes, file: str) -> Manifest:
         routing={n: tuple(r) for n, r in value["routing"].items()},
         tables={n: tuple(Segment.from_json(s) for s in segments) for n, segments in value["tables"].items()},
         totals=value["totals"],
-        loads={n: tuple((s, v) for s, v in loads) for n, loads in value.get("loads", {}).items()},
+        loads={n: loads if isinstance(loads, str) else _text(loads) for n, loads in value.get("loads", {}).items()},
         changes=tuple(value.get("changes", ())),
         learned=value.get("learned", {}),
         traffic=value.get("traffic", {}),
         forms=value.get("forms", {}),
+        homes={n: tuple(homes) for n, homes in value.get("homes", {}).items()},
     )
+
+
+def _text(loads: list[list[Any]]) -> str:
+    """Loads as format 1 has them, pairs of a shard and its seconds, in the way of format 2."""
+    return ShardLoads.of(max((shard for shard, _ in loads), default=-1) + 1, ((s, v) for s, v in loads)).to_text()
 
 
 def check_format(version: int, file: str) -> None:

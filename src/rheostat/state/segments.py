@@ -14,13 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from rheostat.arrays import Ints
+from rheostat.arrays import Flags, Ints
 from rheostat.errors import CheckpointError
-from rheostat.state.cache import local_copy
+from rheostat.state.cache import LOST, checksum_of, keep_copy, local_copy
 from rheostat.state.files import Folder
+from rheostat.state.shard_groups import groups_of
 
 _INDEX = b"rheostat.index"
-_ADVICE = "restore it from a copy of the checkpoint, or start afresh with a new checkpoint"
 
 GranuleKey = tuple[int, int]
 """A granule instance: the number of the granule and the start of the instance."""
@@ -37,6 +37,8 @@ class Segment:
         bytes: size of the file in bytes.
         spans: by granule, the first and the last start of its instances in the segment.
         shards: the first and the last shard in the segment.
+        checksum: ``checksum_of`` the file; None if it is on a local filesystem, or an older version wrote it.
+        groups: ``groups_of`` the shards in the segment; None where ``checksum`` is.
         held: the rows of every shard, up to the last that has any; only where it was written, None elsewhere.
     """
 
@@ -46,10 +48,24 @@ class Segment:
     bytes: int
     spans: Mapping[int, tuple[int, int]]
     shards: tuple[int, int]
+    checksum: int | None = None
+    groups: int | None = None
     held: Ints | None = field(default=None, compare=False, repr=False)
+
+    def has_any(self, owned: Flags) -> bool:
+        """True if the segment may have rows of some of these shards.
+
+        Args:
+            owned: for every shard, True if it is one of them.
+        """
+        first, last = self.shards
+        if not owned[first : last + 1].any():
+            return False
+        return self.groups is None or bool(self.groups & groups_of(owned))
 
     def to_json(self) -> dict[str, Any]:
         """The segment as plain values."""
+        remote = {"checksum": self.checksum, "groups": f"{self.groups:x}"} if self.groups is not None else {}
         return {
             "file": self.file,
             "epoch": self.epoch,
@@ -57,6 +73,7 @@ class Segment:
             "bytes": self.bytes,
             "spans": [[g, *span] for g, span in self.spans.items()],
             "shards": list(self.shards),
+            **remote,
         }
 
     @classmethod
@@ -69,6 +86,8 @@ class Segment:
             bytes=value["bytes"],
             spans={g: (first, last) for g, first, last in value["spans"]},
             shards=(value["shards"][0], value["shards"][1]),
+            checksum=value.get("checksum"),
+            groups=int(value["groups"], 16) if "groups" in value else None,
         )
 
 
@@ -90,8 +109,10 @@ class OpenSegment:
         return self.table.slice(offset, length)
 
 
-def write_segment(folder: Folder, file: str, table: pa.Table, index: Iterable[tuple[int, int, int]]) -> int:
-    """Write sorted rows as one record batch, and return the size of the file in bytes.
+def write_segment(
+    folder: Folder, file: str, table: pa.Table, index: Iterable[tuple[int, int, int]]
+) -> tuple[int, int | None]:
+    """Write sorted rows as one record batch. Return the size of the file in bytes, and its checksum if it is remote.
 
     Args:
         folder: the table's folder.
@@ -108,29 +129,32 @@ def write_segment(folder: Folder, file: str, table: pa.Table, index: Iterable[tu
     data = sink.getvalue()
     with folder.filesystem.open_output_stream(folder.path(file)) as stream:
         stream.write(data)
-    return int(data.size)
+    if folder.is_local:
+        return int(data.size), None
+    keep_copy(folder, file, data)
+    return int(data.size), checksum_of(data)
 
 
 def open_segment(folder: Folder, segment: Segment) -> OpenSegment:
     """Map a segment into memory.
 
     Raises:
-        CheckpointError: the file is missing, truncated or not a segment; the message names it.
+        CheckpointError: the file is missing, truncated, damaged or not a segment; the message names it.
     """
     name = f"{folder.uri}/{segment.file}"
     for last_try in (False, True):
-        path = local_copy(folder, segment.file)
+        path = local_copy(folder, segment.file, segment.bytes, segment.checksum)
         try:
             size = path.stat().st_size
             if size != segment.bytes:
                 raise CheckpointError(
-                    f"segment {name} has {size} bytes, not the {segment.bytes} that were written; {_ADVICE}"
+                    f"segment {name} has {size} bytes, not the {segment.bytes} that were written; {LOST}"
                 )
             return _map(str(path), size, name)
         except FileNotFoundError:
             # Another process may have deleted the copy in the node's cache to free space: copy the segment again.
             if last_try or folder.is_local:
-                raise CheckpointError(f"segment {name} is missing; {_ADVICE}") from None
+                raise CheckpointError(f"segment {name} is missing; {LOST}") from None
     raise AssertionError("unreachable")
 
 
@@ -141,7 +165,7 @@ def _map(path: str, size: int, name: str) -> OpenSegment:  # noqa: ARG001 - a fi
         table = pa.ipc.open_file(source).read_all()
         entries = json.loads(table.schema.metadata[_INDEX])
     except (pa.ArrowInvalid, OSError, KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"segment {name} cannot be read ({error}); {_ADVICE}") from error
+        raise CheckpointError(f"segment {name} cannot be read ({error}); {LOST}") from error
     index: dict[GranuleKey, tuple[int, int]] = {}
     offset = 0
     for granule, start, rows in entries:

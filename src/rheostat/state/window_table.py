@@ -17,6 +17,7 @@ from rheostat.arrays import Flags, Ints
 from rheostat.elastic.routing.table import first_hashes, shards_of
 from rheostat.state.files import Folder
 from rheostat.state.segments import GranuleKey, OpenSegment, Segment, open_segment, write_segment
+from rheostat.state.shard_groups import groups_of
 from rheostat.types import arrow_type
 from rheostat.windows.partials import Column
 from rheostat.windows.window_layout import GRANULE, HASH, START
@@ -82,8 +83,7 @@ class TableReader:
         """By granule instance, the segments that have rows of it, oldest first."""
         segments_of: dict[GranuleKey, list[tuple[Segment, OpenSegment]]] = {}
         for segment in self.segments:
-            first, last = segment.shards
-            if self.owned[first : last + 1].any():
+            if segment.has_any(self.owned):
                 opened = open_segment(self.folder, segment)
                 for key in opened.index:
                     segments_of.setdefault(key, []).append((segment, opened))
@@ -189,8 +189,9 @@ def write_rows(
     schema = arrow_schema(layout)
     table = ordered.select(schema.names).to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema)
     file = f"{epoch:012d}-{slot}-{uuid.uuid4().hex[:12]}.arrow"
-    size = write_segment(folder, file, table, index)
+    size, checksum = write_segment(folder, file, table, index)
     row_shards = shards_of(ordered[HASH].to_numpy(), shards)
+    held = np.bincount(row_shards)
     return Segment(
         file=file,
         epoch=epoch,
@@ -198,7 +199,9 @@ def write_rows(
         bytes=size,
         spans=spans,
         shards=(int(row_shards.min()), int(row_shards.max())),
-        held=np.bincount(row_shards),
+        checksum=checksum,
+        groups=None if checksum is None else groups_of(np.pad(held > 0, (0, shards - len(held)))),
+        held=held,
     )
 
 
