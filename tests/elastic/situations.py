@@ -16,7 +16,16 @@ from rheostat.elastic.loop.turn import Control, turn
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
 from rheostat.elastic.model.policy import Policy
-from rheostat.elastic.policies import POLICIES, Drs, DrsLb, Elasticutor, ResourceCentric, StreamSwitch
+from rheostat.elastic.policies import (
+    POLICIES,
+    Drs,
+    DrsLb,
+    Elasticutor,
+    LiveElysium,
+    LiveJointScaling,
+    ResourceCentric,
+    StreamSwitch,
+)
 from rheostat.simulate.continuous.engine import Continuous
 from rheostat.simulate.epochs import Epochs
 from rheostat.simulate.job import Cluster, Costs, Job, Operator
@@ -24,6 +33,9 @@ from rheostat.workloads.arrivals import Workload
 
 EVERY: dict[str, Callable[[], Policy]] = {
     **{name: found.make for name, found in POLICIES.items()},
+    "elysium": partial(LiveElysium, period=1.0),  # the intervals here are a second long
+    "elysium-proactive": partial(LiveElysium, period=1.0, proactive=True, name="elysium-proactive"),
+    "joint-scaling": partial(LiveJointScaling, period=1.0),
     "elasticutor-hybrid": Elasticutor.hybrid,
     "elasticutor-epochs": partial(Elasticutor, bound=0.5, overhead=0.1),
     "elasticutor-published": Elasticutor.published,

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.errors import CheckpointError, TopologyError
 from rheostat.planning import compatibility
 from rheostat.planning.enorm.fusion_cost import FusionFigures
@@ -186,7 +187,7 @@ def test_figures_from_a_manifest() -> None:
     figures = figures_of(
         plan,
         {"users": {"partials": 90.0, "seconds": 3.0}},
-        {"by country": [(3, 3.0), (9, 1.0)]},
+        {"by country": ShardLoads.of(16, [(3, 3.0), (9, 1.0)])},
         {"by country": 4},
     )
     assert figures == {

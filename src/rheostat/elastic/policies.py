@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from rheostat.elastic.elasticutor.elasticutor import Elasticutor
     from rheostat.elastic.elysium.elysium import Elysium, OnlyNodes, OnlyOperators
     from rheostat.elastic.elysium.joint_scaling import JointScaling
+    from rheostat.elastic.elysium.live.live_elysium import LiveElysium
+    from rheostat.elastic.elysium.live.live_joint import LiveJointScaling
     from rheostat.elastic.model.policy import Elastic, Policy
     from rheostat.elastic.model.promise import Latency
     from rheostat.elastic.streamswitch.streamswitch import StreamSwitch
@@ -38,6 +40,8 @@ __all__ = [
     "Elasticutor",
     "Elysium",
     "JointScaling",
+    "LiveElysium",
+    "LiveJointScaling",
     "OnlyNodes",
     "OnlyOperators",
     "ResourceCentric",
@@ -55,6 +59,8 @@ _HOMES = {
     "rheostat.elastic.elasticutor.elasticutor": "Elasticutor",
     "rheostat.elastic.elysium.elysium": "Elysium OnlyNodes OnlyOperators",
     "rheostat.elastic.elysium.joint_scaling": "JointScaling",
+    "rheostat.elastic.elysium.live.live_elysium": "LiveElysium",
+    "rheostat.elastic.elysium.live.live_joint": "LiveJointScaling",
     "rheostat.elastic.streamswitch.streamswitch": "StreamSwitch",
 }
 """The policies that every module defines. A test checks that they match the imports above."""
@@ -95,10 +101,14 @@ POLICIES: Mapping[str, RegisteredPolicy] = {
     "streamswitch": RegisteredPolicy("StreamSwitch", "a latency bound over a sliding window: Examine, Diagnose, Treat"),
     "drs": RegisteredPolicy("Drs", "M/M/k with a safety margin"),
     "drs-lb": RegisteredPolicy("DrsLb", "M/M/k with a safety margin, and StreamSwitch's balancing"),
+    "elysium": RegisteredPolicy("LiveElysium", "profiles learned from epochs: slots for the last load, then nodes"),
+    "elysium-proactive": RegisteredPolicy("LiveElysium.forecasting", "as elysium, for the load that is forecast"),
+    "joint-scaling": RegisteredPolicy("LiveJointScaling", "the use of slots: one slot and one node at a time"),
 }
 """The policies that ``start(policy=...)``, scenarios and the command line accept by name.
 
-ELYSIUM's policies need profiles of the operators, so they can only be made in Python.
+``Elysium`` and ``JointScaling``, as the paper has them for several topologies, need dataflows and profiles and can only
+be made in Python.
 """
 
 _MEMBERS = ("name", "pause", "waits", "on_spark", "ahead", "begin", "learn", "decide")

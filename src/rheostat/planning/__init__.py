@@ -10,6 +10,7 @@ Pure functions: nothing here imports PySpark, reads a clock or touches files. In
 ``apply_sql``      the rows of an apply operator as Spark SQL
 ``table_forms``    which tables are split and which combined, epoch by epoch
 ``results``        turns merged partials into result columns
+``declarations``   fingerprints of what users declared
 ``compatibility``  checks whether a topology can continue from an older checkpoint
 ``replan``         plans a topology anew by what its epochs measured
 ``view``           the plan as ``explain`` shows it

@@ -7,9 +7,10 @@ sharded again (``rheostat.spark.reshard``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.planning.enorm.fusion_cost import TASKS, FusionFigures
 from rheostat.planning.physical import plan_physical
 from rheostat.planning.routes import Figures
@@ -67,14 +68,14 @@ def after_epoch(traffic: Traffic, seen: Traffic) -> dict[str, dict[str, float]]:
 
 
 def figures_of(
-    plan: PhysicalPlan, traffic: Traffic, loads: Mapping[str, Sequence[tuple[int, float]]], slots: Mapping[str, int]
+    plan: PhysicalPlan, traffic: Traffic, loads: Mapping[str, ShardLoads], slots: Mapping[str, int]
 ) -> Figures:
     """What epochs have measured, by level; levels of which nothing is known are left out.
 
     Args:
         plan: the plan that they ran with.
         traffic: by table, its traffic.
-        loads: by component, shards and their useful seconds per epoch.
+        loads: by component, the loads of its shards.
         slots: by component, its number of slots.
     """
     figures = {}
@@ -82,9 +83,9 @@ def figures_of(
         tables = [t for t in plan.tables_at(level) if t.name in traffic]
         busiest = {}
         for component in plan.components_at(level):
-            seconds = [value for _, value in loads.get(component.name, ())]
-            if component.attributes and sum(seconds) > 0:
-                busiest[frozenset(component.attributes)] = max(seconds) / sum(seconds)
+            if component.attributes and component.name in loads and loads[component.name].seconds.any():
+                seconds = loads[component.name].seconds
+                busiest[frozenset(component.attributes)] = float(seconds.max() / seconds.sum())
         if tables:
             shares = {o: (t, len(t.operators)) for t in tables for o in t.operators}
             figures[level] = FusionFigures(

@@ -63,6 +63,7 @@ class Graph:
             slack: how late a row may come. The watermark is the newest event time seen minus the slack.
             arrival_time: a timestamp column that says when a row entered the system; latency is measured from it. By
                 default the ``timestamp`` of a Kafka, rate or socket source, if the frame passes it on unchanged.
+                For files, select ``_metadata.file_modification_time`` as a column and name it.
             name: name of the source; needed if there are several.
             late: whether to ``drop`` rows that missed a window or keep them ``aside``. Both are counted.
             nulls: whether to ``drop`` rows without event time or keep them ``aside``. Both are counted.

@@ -156,7 +156,7 @@ def test_a_report_survives_its_way_to_the_driver() -> None:
         hottest=(12, "a='ü'", 0.5),
         fetched=100,
         migrated=40,
-        usage=TaskUsage(cpu=0.5, memory=1e6, host="h", executor="3", machine="m", processors=8),
+        usage=TaskUsage(cpu=0.5, queued=0.2, memory=1e6, host="h", executor="3", machine="m", processors=8),
     )
     full.tally.receive("s", np.array([0, 12]), arrival=np.array([1.0, np.nan]), size=8)
     full.tally.spend(np.array([0, 12]), 1.0)

@@ -290,7 +290,7 @@ def _update_home_price(m: CoreMarket, donor: int) -> None:
 
 @compiled
 def _give_price(state: float, total: int, there: int) -> float:
-    """Return the price of one core on a node, C-, as ``cores.give_prices`` does for arrays."""
+    """Return the price of one core on a node, C-, as ``prices.give_prices`` does for arrays."""
     return state * (total - there) / (total * (total - 1)) if total > 1 else state
 
 

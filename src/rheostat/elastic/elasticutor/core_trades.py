@@ -6,7 +6,8 @@ import numpy as np
 
 from rheostat.arrays import Flags, Floats, Ints
 from rheostat.elastic.elasticutor.core_market import ENTRIES, CoreMarket, exchange
-from rheostat.elastic.elasticutor.cores import Cores, fill, give_prices, sums
+from rheostat.elastic.elasticutor.cores import Cores, fill, sums
+from rheostat.elastic.elasticutor.prices import give_prices
 
 
 class CoreTrades:

@@ -127,23 +127,6 @@ def release_idle_cores(current: Cores, wanted: Ints, homes: Ints, load: Floats) 
     return Cores.summed(executor, node, cores - released)
 
 
-def give_prices(state: Floats, total: Ints, there: Ints) -> Floats:
-    """Return the bytes of state that move if an executor gives up one of its cores on a node: the paper's C-.
-
-    That is ``s (X - x) / (X (X - 1))``: the state of this core that goes to other nodes. With its last core, the
-    executor gives up all its state. Arguments are broadcast.
-
-    Args:
-        state: bytes of state of the executor, s.
-        total: the number of its cores, X.
-        there: the number of its cores on the node, x.
-
-    >>> give_prices(np.array([12.0, 12.0]), np.array([3, 1]), np.array([1, 1])).tolist()
-    [4.0, 12.0]
-    """
-    return np.where(total > 1, state * (total - there) / np.maximum(total * (total - 1), 1), state)
-
-
 def _places(executor: Ints, node: Ints) -> tuple[Ints, Ints]:
     """Return the order of entries by executor and node, and where in it each pair of executor and node begins."""
     width = int(node.max(initial=0)) + 1

@@ -1,7 +1,8 @@
 """Elasticutor's Algorithm 1 as printed (section 4.2), over a dense matrix of cores by executor and node.
 
-It is here for comparison. It looks at every executor on every node for each core that changes hands;
-``placement.place`` is faster, and also brings executors back to their own node.
+It looks at every executor on every node for each core that changes hands. ``placement.place`` is faster, and also
+brings executors back to their own node; this one is here for comparison, and for ``slot_homes``, where the bytes that
+nodes lack are known and need not be estimated.
 """
 
 from __future__ import annotations
@@ -9,11 +10,18 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.arrays import Flags, Floats, Ints
-from rheostat.elastic.elasticutor.cores import give_prices
+from rheostat.elastic.elasticutor.prices import give_prices, take_prices
 
 
 def reassign_cores(
-    wanted: Ints, current: Ints, nodes: Ints, homes: Ints, state: Floats, intensity: Floats, threshold: float
+    wanted: Ints,
+    current: Ints,
+    nodes: Ints,
+    homes: Ints,
+    state: Floats,
+    intensity: Floats,
+    threshold: float,
+    lacking: Floats | None = None,
 ) -> tuple[Ints, float]:
     """Return the cores by executor and node, and the threshold, doubled until a plan was found.
 
@@ -28,6 +36,8 @@ def reassign_cores(
         state: bytes of state of each executor.
         intensity: bytes per second and core of each executor.
         threshold: intensity above which an executor takes only cores at home.
+        lacking: bytes of state that move if an executor takes a core on a node, by executor and node; None to estimate
+            them as the paper does.
 
     >>> held, sizes = np.array([[2, 0], [0, 1], [0, 1]]), np.full(3, 8e6)
     >>> inputs = np.array([1, 2, 1]), held, np.array([2, 2]), np.array([0, 1, 1]), sizes
@@ -44,6 +54,7 @@ def reassign_cores(
             state=state,
             local=intensity > threshold,
             intensity=intensity,
+            lacking=lacking,
         )
         if cores is not None:
             return cores, threshold
@@ -58,6 +69,7 @@ def _attempt(
     state: Floats,
     local: Flags,
     intensity: Floats,
+    lacking: Floats | None,
 ) -> Ints | None:
     """Run the printed algorithm from line 2 on for one threshold. Return None where it returns FAIL."""
     total, free = cores.sum(axis=1), nodes - cores.sum(axis=0)
@@ -70,8 +82,10 @@ def _attempt(
             costs = np.vstack(
                 [np.where(free > 0, 0.0, np.inf), _give_prices(cores[donors], total[donors], state[donors])]
             )
-            if not local[taker]:
-                costs += _take_prices(cores[taker], int(total[taker]), float(state[taker]), int(homes[taker]))
+            if lacking is not None:
+                costs += lacking[taker]
+            elif not local[taker]:
+                costs += take_prices(cores[taker], int(total[taker]), float(state[taker]), int(homes[taker]))
             costs = costs[:, where].T
             best = int(costs.argmin())
             node, row = where[best // costs.shape[1]], best % costs.shape[1]
@@ -90,10 +104,3 @@ def _attempt(
 def _give_prices(cores: Ints, total: Ints, state: Floats) -> Floats:
     """Return the price of one core of every donor on every node, C-; infinite where it has none."""
     return np.where(cores > 0, give_prices(state[:, None], total[:, None], cores), np.inf)
-
-
-def _take_prices(cores: Ints, total: int, state: float, home: int) -> Floats:
-    """Return the bytes of state that move if an executor takes a core, by node: C+ = s (X - x) / (X (X + 1))."""
-    if total:
-        return np.asarray(state * (total - cores) / (total * (total + 1)), dtype=np.float64)
-    return np.where(np.arange(len(cores)) == home, 0.0, state)

@@ -15,6 +15,7 @@ The files, in reading order:
 ``profiles``       resource use as a function of the input rate, learned from recorded metrics
 ``forecasts``      forecasts the input load of the next minutes
 ``joint_scaling``  the baseline: one slot and one node at a time (section 5.2)
+``live``           both policies for a running query, in an engine with epochs
 =================  ===================================================================================================
 
 Public names are loaded on first use; most need packages of the extra ``elysium``.

@@ -42,7 +42,7 @@ AT_ONCE = Waits(limit=600.0, rest=0.0, calm=0.0)
 class Elysium:
     """Symbiotic scaling: chooses the slots that every operator needs, then the nodes that all slots together need.
 
-    It runs in the testbed of ``papers/elysium``; it needs learned profiles and is not connected to Spark yet. Operators
+    It runs in the testbed of ``papers/elysium``; ``LiveElysium`` is the policy for a query on Spark. Operators
     are named ``topology/operator``, and observations must include the input load of every topology.
 
     Attributes:
@@ -149,7 +149,7 @@ class Elysium:
 class OnlyOperators:
     """Scales operators and keeps the number of nodes (the paper's Fig. 9 and Fig. 10a).
 
-    It runs in the testbed of ``papers/elysium``; it is not connected to Spark yet.
+    It runs in the testbed of ``papers/elysium``; a query on Spark has ``LiveElysium`` instead.
 
     Attributes:
         inner: the policy whose estimator, bounds and expected loads it uses.
@@ -199,7 +199,7 @@ class OnlyOperators:
 class OnlyNodes:
     """Scales nodes and keeps the number of slots of every operator (the paper's Fig. 9).
 
-    It runs in the testbed of ``papers/elysium``; it is not connected to Spark yet.
+    It runs in the testbed of ``papers/elysium``; a query on Spark has ``LiveElysium`` instead.
 
     Attributes:
         estimator: estimates the resources that a configuration uses, from learned profiles.

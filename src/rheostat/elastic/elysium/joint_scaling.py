@@ -35,7 +35,7 @@ from rheostat.elastic.model.policy import Pause, Waits
 class JointScaling:
     """Scales by one slot and one node at a time.
 
-    It runs in the testbed of ``papers/elysium``; it is not connected to Spark yet.
+    It runs in the testbed of ``papers/elysium``; ``LiveJointScaling`` is the policy for a query on Spark.
 
     Attributes:
         dataflows: operators and streams, by topology.

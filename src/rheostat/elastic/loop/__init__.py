@@ -8,7 +8,11 @@
 ``inbox``           users' requests, kept until the next turn
 ``treatment``       the change in progress of one operator: desired, requested, observed; time limits and rests
 ``hysteresis``      rules that keep cores and shards where they are when a change would gain little
+``node_change``     another number of nodes: accepted within its range, or refused
+``node_wish``       the number of nodes wanted, until it is observed
+``speed_watch``     lets work follow the speed of nodes
 ``evacuation``      moves shards off nodes that are gone
+``free_cores``      the cores that are free while operators are revised one after the other
 ``decision``        the record of one decision, with what was expected and what then happened
 ``events``          what happens to a plan, one event after the other; decisions follow from them
 ``journal``         turns of the loop as events

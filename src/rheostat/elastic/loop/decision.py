@@ -37,6 +37,7 @@ class Decision:
         policy: name of the policy or grouping; ``user`` if a person asked for the change, ``layout`` for the layout of
             a table.
         slots: number of slots before and after.
+        nodes: number of nodes wanted before and after, if the decision is about nodes; otherwise 0 and 0.
         moved: number of shards that change their slot.
         reasons: why, in words and numbers.
         feasible: False if the promise cannot be kept, and this plan comes closest to it.
@@ -70,6 +71,7 @@ class Decision:
     outcome: str = ACCEPTED
     latency: float = nan
     seconds: float = nan
+    nodes: tuple[int, int] = (0, 0)
 
     def to_json(self) -> dict[str, Any]:
         """Return the decision as plain values. NaN becomes None, an infinite number a text."""
@@ -82,7 +84,9 @@ class Decision:
         """Return the decision that ``to_json`` gave, also after it was written and read as JSON."""
         numbers = {name: from_number(value[name]) for name in _NUMBERS}
         plain = {**value, **numbers, "time": datetime.fromisoformat(value["time"]).astimezone(UTC)}
-        return cls(**{**plain, "slots": (value["slots"][0], value["slots"][1]), "reasons": tuple(value["reasons"])})
+        nodes = value.get("nodes", (0, 0))  # older versions had none
+        pairs = {"slots": (value["slots"][0], value["slots"][1]), "nodes": (nodes[0], nodes[1])}
+        return cls(**{**plain, **pairs, "reasons": tuple(value["reasons"])})
 
 
 def to_number(value: float) -> float | str | None:

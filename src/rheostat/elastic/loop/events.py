@@ -30,6 +30,15 @@ class EventKind(StrEnum):
     CONTINUED = "policy continued"
     PACED = "rows per epoch"
     REPLANNED = "operators fused anew"
+    NODE_CAME = "node came"
+    NODE_LOST = "node lost"
+    NODE_RELEASED = "node released"
+    NODES_ASKED = "nodes asked for"
+    NODES_REFUSED = "nodes refused"
+    NODES_LATE = "nodes late"
+    PROFILE = "profile"
+    HOMES = "slots have new homes"
+    DAMAGED = "damaged copies"
 
 
 @dataclass(frozen=True, kw_only=True)

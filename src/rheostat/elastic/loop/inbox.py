@@ -25,6 +25,7 @@ class Inbox:
     def __init__(self, shards: Mapping[str, int]) -> None:
         self._shards = dict(shards)
         self._requests: dict[str, Request] = {}
+        self._nodes: int | None = None
         self._lock = threading.Lock()
 
     def rescale(self, slots: int, operator: str | None = None) -> None:
@@ -33,6 +34,19 @@ class Inbox:
         for name in names:
             check_slots(slots, self._shards[name])
         self._add(dict.fromkeys(names, Rescale(int(slots))))
+
+    def rescale_nodes(self, nodes: int) -> None:
+        """Request another number of nodes."""
+        if nodes < 1:
+            raise ConfigurationError(f"nodes={nodes}: a query needs at least 1 node")
+        with self._lock:
+            self._nodes = int(nodes)
+
+    def take_nodes(self) -> int | None:
+        """Return the number of nodes that was requested since the last call, and forget it; None if none was."""
+        with self._lock:
+            nodes, self._nodes = self._nodes, None
+        return nodes
 
     def rebalance(self, threshold: float, operator: str | None = None) -> None:
         """Request evenly loaded slots, for one operator or for all."""

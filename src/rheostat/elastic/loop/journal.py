@@ -18,6 +18,7 @@ from rheostat.elastic.loop.acceptance import Refusal
 from rheostat.elastic.loop.decision import ACCEPTED, APPLIED, LAYOUT, USER, Decision, to_number
 from rheostat.elastic.loop.events import Event, EventKind, apply
 from rheostat.elastic.loop.forecast import settled_length
+from rheostat.elastic.loop.node_wish import NodeWish, newest_wish
 from rheostat.elastic.loop.pace import sustained
 from rheostat.elastic.loop.stored_proposal import Setting, StoredProposal, newest_by_component
 from rheostat.elastic.loop.turn import Turn
@@ -69,15 +70,22 @@ class Journal:
         self._revisions: dict[int, Revision] = {}  # by decision of this run, if it is in progress
         self._watched: dict[int, int] = {}  # by observed decision, the epoch that shows what happened
         self._refused: set[tuple[str, str, int]] = set()
+        self._refused_nodes = 0
         self._feasible = True
         self._failures = 0
         for event in events:
             self._replay(event)
+        self._wish = newest_wish(self._decisions)
 
     @property
     def decisions(self) -> list[Decision]:
         """The newest decisions, oldest first."""
         return list(self._decisions.values())
+
+    @property
+    def nodes(self) -> int | None:
+        """The number of nodes that was wanted last; None if nobody ever wanted another one."""
+        return None if self._wish is None else self._wish.nodes
 
     def note(self, kind: EventKind, epoch: int, time: datetime, **values: Any) -> Event:
         """Return the next event, of a given kind."""
@@ -129,14 +137,30 @@ class Journal:
                 events.append(self.note(EventKind.RESUMED, epoch, time, decision=number, component=component))
                 self._revisions[number] = stored.revision()
         self._stored = {}
+        events += self._resume_nodes(setting, epoch, time)
         return events, tuple(self._revisions.values())
+
+    def _resume_nodes(self, setting: Setting, epoch: int, time: datetime) -> list[Event]:
+        """Resume or drop the number of nodes that an earlier run wanted."""
+        if self._wish is None:
+            return []
+        number, why = self._wish.decision, self._wish.objection(setting.nodes)
+        is_open, kept = not self._wish.observed, self._wish
+        if why:
+            self._wish = None
+        if not is_open:
+            return []
+        if why:
+            return [self.note(EventKind.DROPPED, epoch, time, decision=number, component="", why=why)]
+        self._wish = replace(kept, since=time)
+        return [self.note(EventKind.RESUMED, epoch, time, decision=number, component="")]
 
     def after_turn(self, turn: TurnRecord) -> list[Event]:
         """Return what there is to say about a turn; usually nothing."""
         events = [*self._outcomes(turn), *self._health(turn)]
         made = [self._decide(turn, revision, ACCEPTED) for revision in turn.result.accepted]
         made += [self._refuse(turn, refusal) for refusal in turn.result.refused]
-        decided = [event for event in made if event is not None]
+        decided = [event for event in made if event is not None] + self._node_decision(turn)
         return [*events, *decided, *self._verdict(turn, decided)]
 
     def abandon(self, epoch: int, time: datetime, why: str) -> list[Event]:
@@ -192,6 +216,7 @@ class Journal:
                 length = seen.busy if isfinite(seen.busy) else seen.seconds
                 outcome = self._decisions[number].outcome
                 events.append(self._outcome(number, outcome, seen.latency.mean, length, turn.epoch, turn.time))
+        events += self._node_outcome(turn)
         for number, revision in list(self._revisions.items()):
             ended = turn.result.control.treatments[revision.operator].ended
             if ended is None or ended.revision is not revision:
@@ -203,6 +228,43 @@ class Journal:
                 self._decisions[number] = replace(self._decisions[number], outcome=ended.outcome)
                 self._watched[number] = turn.epoch
         return events
+
+    def _node_outcome(self, turn: TurnRecord) -> list[Event]:
+        """Return the outcome of the decision about nodes that is in progress, if it has ended without success."""
+        change = turn.result.node_change
+        accepted = None if change is None or change.refused else change
+        outcome = "" if self._wish is None else self._wish.outcome(turn.seen.nodes, accepted, turn.time)
+        if self._wish is None or not outcome:
+            return []
+        number, self._wish = self._wish.decision, replace(self._wish, observed=True)
+        if not outcome.startswith("observed"):
+            return [self._outcome(number, outcome, nan, nan, turn.epoch, turn.time)]
+        if number in self._decisions:
+            self._decisions[number] = replace(self._decisions[number], outcome=outcome)
+            self._watched[number] = turn.epoch
+        return []
+
+    def _node_decision(self, turn: TurnRecord) -> list[Event]:
+        """Return the event of another number of nodes; none if a refused number is only repeated."""
+        change = turn.result.node_change
+        if change is None or (change.refused and not change.asked and self._refused_nodes == change.after):
+            return []
+        event = self._decision(
+            turn,
+            {},
+            component="",
+            action=str(change.action),
+            policy=USER if change.asked else turn.result.control.policy.name,
+            nodes=(change.before, change.after),
+            reasons=change.reasons,
+            feasible=change.asked or turn.result.proposal.feasible,
+            outcome=f"refused: {change.refused}" if change.refused else ACCEPTED,
+        )
+        if change.refused:
+            self._refused_nodes = change.after
+        else:
+            self._wish = NodeWish(event.number, change.after, turn.time)
+        return [event]
 
     def _health(self, turn: TurnRecord) -> list[Event]:
         """Return an event if the policy failed or works again. Repeated failures are told of ever more rarely."""
@@ -313,6 +375,8 @@ class Journal:
     def _replay(self, event: Event) -> None:
         """Add an event of an earlier run, and remember the proposals whose outcome is unknown."""
         self._add(event)
+        if event.kind == EventKind.DECISION and event.values.get("nodes", (0, 0))[1]:
+            return
         if event.kind == EventKind.DECISION and event.values["outcome"] == ACCEPTED:
             routing = tuple(event.detail.get("routing", ()))
             decision = self._decisions[event.number]

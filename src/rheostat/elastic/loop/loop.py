@@ -14,6 +14,7 @@ from rheostat.arrays import Floats
 from rheostat.elastic.loop.actuation import Actuator, requested
 from rheostat.elastic.loop.inbox import Inbox
 from rheostat.elastic.loop.turn import Control, PolicyError, Turn, turn
+from rheostat.elastic.model.node_range import NodeRange
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import Plan, Revision
 from rheostat.elastic.model.policy import Policy
@@ -43,6 +44,8 @@ class PolicyLoop:
         allowed: the fewest and most slots of an operator that the policy may ask for; None if it may have any number.
         resumed: revisions of an earlier run that were stored and never carried out; the first turn accepts them.
         guard: runs the part of a turn that the policy has.
+        node_range: the fewest and most nodes; None if any number is allowed.
+        fixed_nodes: why the number of nodes cannot change; empty if it can.
 
     Attributes:
         control: what the loop remembers.
@@ -60,8 +63,10 @@ class PolicyLoop:
         allowed: tuple[int, int] | None = None,
         resumed: Sequence[Revision] = (),
         guard: Guard = unguarded,
+        node_range: NodeRange | None = None,
+        fixed_nodes: str = "",
     ) -> None:
-        self.control = Control.start(policy, plan, allowed)
+        self.control = Control.start(policy, plan, allowed, node_range, fixed_nodes)
         self.actuator = actuator
         self.inbox = Inbox({name: len(part.routing) for name, part in plan.operators.items()})
         self.paused = False
@@ -74,7 +79,8 @@ class PolicyLoop:
         Args:
             plan: the plan in force, with the new operators.
         """
-        self.control = Control.start(self.control.policy, plan, self.control.allowed)
+        now = self.control
+        self.control = Control.start(now.policy, plan, now.allowed, now.node_range, now.fixed_nodes)
         self.inbox.follow({name: len(part.routing) for name, part in plan.operators.items()})
         self._resumed = ()
 
@@ -102,7 +108,7 @@ class PolicyLoop:
             hottest = seen.hottest[0] if seen is not None and seen.hottest is not None else ""
             asked.append(revision_of(request, name, plan.operators[name], loads[name], hottest))
         asked += self._resumed
-        result = self._turn(observation, plan, asked)
+        result = self._turn(observation, plan, asked, self.inbox.take_nodes())
         self.inbox.put_back(_too_early(requests, result))
         store(result)
         self._resumed = ()
@@ -110,21 +116,21 @@ class PolicyLoop:
         self.control = result.control
         return result
 
-    def _turn(self, observation: Observation, plan: Plan, asked: Sequence[Revision]) -> Turn:
+    def _turn(self, observation: Observation, plan: Plan, asked: Sequence[Revision], nodes: int | None) -> Turn:
         """Run one turn with the policy. If it fails, run it again without a decision, so that the policy still learns.
 
         If that fails too, run the turn without the policy.
         """
         control, decides = self.control, not self.paused
         try:
-            result = self._guard(lambda: turn(control, observation, plan, asked, decides=decides))
+            result = self._guard(lambda: turn(control, observation, plan, asked, asked_nodes=nodes, decides=decides))
             return result if decides else replace(result, skipped="the policy is paused")
         except PolicyError as failure:
             error = failure
         try:
-            result = self._guard(lambda: turn(control, observation, plan, asked, decides=False))
+            result = self._guard(lambda: turn(control, observation, plan, asked, asked_nodes=nodes, decides=False))
         except PolicyError:
-            result = turn(control, observation, plan, asked, learns=False, decides=False)
+            result = turn(control, observation, plan, asked, asked_nodes=nodes, learns=False, decides=False)
         return replace(result, skipped=str(error), policy_error=error)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.elastic.loop.decision import USER, Decision
+from rheostat.elastic.model.node_range import NodeRange
 from rheostat.elastic.model.plan import Action, OperatorPlan, Plan, Revision
 
 
@@ -22,11 +23,13 @@ class Setting:
         policy: name of the policy.
         slots: the number of slots that the user asked for; None if any number is fine.
         allowed: the fewest and most slots; None if any number is allowed.
+        nodes: the fewest and most nodes; None if their number cannot change.
     """
 
     policy: str
     slots: int | None = None
     allowed: tuple[int, int] | None = None
+    nodes: NodeRange | None = None
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,19 @@ the simulator.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from rheostat.elastic.loop.acceptance import Refusal, accept
+from rheostat.elastic.loop.node_change import ASKED, NodeChange, judge
+from rheostat.elastic.loop.speed_watch import SpeedWatch
 from rheostat.elastic.loop.treatment import Treatment, step
+from rheostat.elastic.model.node_range import NodeRange
 from rheostat.elastic.model.observation import Observation
 from rheostat.elastic.model.plan import STAY, OperatorPlan, Plan, Proposal, Revision
-from rheostat.elastic.model.policy import Policy
+from rheostat.elastic.model.policy import Pause, Policy
 from rheostat.errors import RheostatError
 
 
@@ -28,21 +31,34 @@ class Control:
         policy: the policy that decides.
         history: what the policy has learned.
         treatments: the change in progress of every operator, by name.
-        nodes: the number of nodes requested last.
+        nodes: the number of nodes requested last; None if the plan's has never been changed.
         allowed: the fewest and most slots of an operator that the policy may ask for; None if it may have any number.
+        node_range: the fewest and most nodes; None if any number is allowed.
+        fixed_nodes: why the number of nodes cannot change; empty if it can.
+        watch: the work of operators on nodes that are not equally fast.
     """
 
     policy: Policy
     history: Any
     treatments: Mapping[str, Treatment]
-    nodes: int
+    nodes: int | None = None
     allowed: tuple[int, int] | None = None
+    node_range: NodeRange | None = None
+    fixed_nodes: str = ""
+    watch: SpeedWatch = field(default_factory=SpeedWatch)
 
     @classmethod
-    def start(cls, policy: Policy, plan: Plan, allowed: tuple[int, int] | None = None) -> Control:
+    def start(
+        cls,
+        policy: Policy,
+        plan: Plan,
+        allowed: tuple[int, int] | None = None,
+        node_range: NodeRange | None = None,
+        fixed_nodes: str = "",
+    ) -> Control:
         """Return the state before the first observation."""
         treatments = {name: Treatment(part, policy.waits) for name, part in plan.operators.items()}
-        return cls(policy, policy.begin(plan), treatments, plan.nodes, allowed)
+        return cls(policy, policy.begin(plan), treatments, None, allowed, node_range, fixed_nodes)
 
 
 class PolicyError(RheostatError):
@@ -74,6 +90,7 @@ class Turn:
         learned: True if the policy learned from the observation.
         skipped: why the policy was not asked to decide, in words; empty if it was, or if every operator was changing.
         policy_error: how the policy failed; None if it did not.
+        node_change: another number of nodes, accepted or refused; None if nobody wanted one.
     """
 
     control: Control
@@ -88,6 +105,7 @@ class Turn:
     learned: bool = True
     skipped: str = ""
     policy_error: PolicyError | None = None
+    node_change: NodeChange | None = None
 
     @property
     def hot(self) -> dict[str, str]:
@@ -102,6 +120,7 @@ def turn(
     plan: Plan,
     asked: Sequence[Revision] = (),
     *,
+    asked_nodes: int | None = None,
     learns: bool = True,
     decides: bool = True,
 ) -> Turn:
@@ -113,26 +132,32 @@ def turn(
     4. The policy decides, unless every operator has a change in progress. It sees operators with a change in progress
        as they will be, together with the slots that they have not given up yet, since their cores are not free.
     5. The policy's revisions are accepted or refused: each by itself, or all or none if they belong together. A user's
-       request wins over the policy's revision of the same operator.
-    6. Everything accepted is requested.
+       request wins over the policy's revision of the same operator. The same holds for the number of nodes, which has
+       to be in its range.
+    6. Operators that nothing else changes get shares that follow the speed of nodes, if the policy moves shards.
+    7. Everything accepted is requested.
 
     Args:
         control: what the loop remembers.
         observation: the newest observation.
         plan: the plan in force.
         asked: users' requests. If several change the same operator, the first is accepted.
+        asked_nodes: the number of nodes that a user asked for; None if nobody did.
         learns: False to leave out step 1.
-        decides: False to leave out steps 4 and 5.
+        decides: False to leave out steps 4 to 6.
     """
     now = observation.time
     if learns:
-        control = replace(control, history=control.policy.learn(control.history, observation))
+        history = control.policy.learn(control.history, observation)
+        control = replace(control, history=history, watch=control.watch.after(observation))
     treatments, requests = _step_all(control.treatments, plan, now)
     accepted, refused = accept(asked, treatments, requests, plan, now)
     changing = {
         name: _during_change(plan.operators[name], goal) for name, goal in requests.items() if treatments[name].active
     }
-    proposal, nodes = STAY, control.nodes
+    proposal = STAY
+    nodes = plan.nodes if control.fixed_nodes or control.nodes is None else control.nodes
+    change = None if asked_nodes is None else _judged(control, nodes, asked_nodes, (ASKED,), asked=True)
     decides = decides and len(changing) < len(treatments)
     if decides:
         proposal = control.policy.decide(control.history, replace(plan, operators={**plan.operators, **changing}))
@@ -148,9 +173,16 @@ def turn(
             allowed=control.allowed,
         )
         accepted, refused = [*accepted, *chosen], [*refused, *rejected]
-        if proposal.nodes is not None and not (proposal.together and rejected):
-            nodes = proposal.nodes
-    control = replace(control, treatments=treatments, nodes=nodes)
+        if proposal.nodes is not None and asked_nodes is None and not (proposal.together and rejected):
+            change = _judged(control, nodes, proposal.nodes, proposal.reasons)
+        if control.policy.pause != Pause.NONE:
+            busy = {*asked_for, *changing, *(r.operator for r in chosen)}
+            chosen, _ = accept(control.watch.revisions(observation, plan, busy), treatments, requests, plan, now)
+            accepted += chosen
+    if change is not None and not change.refused:
+        nodes = change.after
+        control = replace(control, nodes=nodes)
+    control = replace(control, treatments=treatments)
     request = Plan({**plan.operators, **requests}, nodes) if requests or nodes != plan.nodes else None
     return Turn(
         control,
@@ -162,7 +194,14 @@ def turn(
         tuple(asked),
         decided=decides,
         learned=learns,
+        node_change=change,
     )
+
+
+def _judged(
+    control: Control, now: int, wanted: int, reasons: tuple[str, ...], *, asked: bool = False
+) -> NodeChange | None:
+    return judge(now, wanted, control.node_range, fixed=control.fixed_nodes, reasons=reasons, asked=asked)
 
 
 def _step_all(

@@ -3,6 +3,9 @@
 ==================  ===================================================================================
 ``plan``            where operators run, and proposals to change it
 ``observation``     what one interval or epoch measured
+``node_range``      how many nodes a query may have
+``roster``          which node has which number, and which node to release
+``node_speeds``     how fast each node is, from the useful seconds of its rows
 ``policy``          the protocol of policies: ``begin``, ``learn``, ``decide``; their time limits and rests
 ``smoothing``       moving means, and the weight of the newest measurement in each of them
 ``promise``         a bound on the mean latency over a sliding window, as users promise it

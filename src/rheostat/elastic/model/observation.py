@@ -31,7 +31,8 @@ class OperatorObservation:
         plan: where the operator ran.
         arrived: rows that have arrived since the start, by shard.
         completed: rows that have been completed since the start, by shard.
-        useful: seconds of this interval spent on deserialising, processing and serialising rows, by slot.
+        useful: seconds of this interval spent on deserialising, processing and serialising rows, by slot. Where it is
+            known for how long slots waited for a processor that others had, that is not part of it.
         latency: mean seconds from arrival to completion of the rows completed in this interval, by shard.
         traffic: bytes per second in and out, by shard.
         state: bytes of state, by shard.
@@ -46,9 +47,11 @@ class OperatorObservation:
         p99: 99th percentile of the seconds from arrival to completion, by shard.
         cost: seconds per row as calibrated so far, by shard; the micro-batch law uses them.
         cpu_seconds: seconds of a core that were used, by slot.
+        queued: seconds of this interval in which slots were ready to run and had no processor, by slot; NaN if unknown.
         memory: bytes of memory at the peak, by slot.
         hosts: the host that each slot ran on; empty text for slots that did not run.
         executors: the Spark executor that each slot ran on; empty text for slots that did not run.
+        homes: the host that each slot prefers; empty text for slots without one. Empty if slots run anywhere.
     """
 
     plan: OperatorPlan
@@ -68,9 +71,11 @@ class OperatorObservation:
     p99: Floats = field(default_factory=_not_measured)
     cost: Floats = field(default_factory=_not_measured)
     cpu_seconds: Floats = field(default_factory=_not_measured)
+    queued: Floats = field(default_factory=_not_measured)
     memory: Floats = field(default_factory=_not_measured)
     hosts: tuple[str, ...] = ()
     executors: tuple[str, ...] = ()
+    homes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,8 @@ class Observation:
         time: when the interval ended, in seconds on a clock that never goes back.
         seconds: the length of the interval.
         operators: what was measured of each operator, by name; with several topologies, by ``topology/operator``.
-        cores: the number of cores of every node; 0 for a node that is gone.
+        cores: the number of cores of every node that is there; 0 for a node that is gone. ``Plan.nodes`` is the number
+            of nodes wanted, which may differ: nodes that were asked for come when the cluster gives them.
         external: rows per second that entered the topology; NaN if unknown.
         wanted: rows per second that would have entered without back-pressure; NaN if unknown.
         epoch: the number of the interval.
@@ -129,6 +135,11 @@ class Observation:
         law: the micro-batch law as calibrated up to this epoch; None in an engine without epochs.
         expected: what the law, as calibrated before this epoch, expected for ``busy``, given the epoch's rows and plan.
         expected_latency: the same for the mean latency.
+        executors: the Spark executor that is each node; empty text for a node that is gone. Empty if unknown.
+        hosts: the host of each node, likewise.
+        speeds: speed of each node relative to the mean of all, from the useful seconds that a row takes there; 1 where
+            unknown. Empty if not measured.
+        node_delay: seconds from the last request for more nodes to the first epoch that had all of them; NaN before.
     """
 
     time: float
@@ -151,6 +162,10 @@ class Observation:
     law: EpochLaw | None = None
     expected: float = float("nan")
     expected_latency: float = float("nan")
+    executors: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    speeds: Floats = field(default_factory=_not_measured)
+    node_delay: float = float("nan")
 
     @property
     def error(self) -> float:

@@ -161,7 +161,8 @@ class Plan:
 
     Attributes:
         operators: the plan of each operator, by name; with several topologies, by ``topology/operator``.
-        nodes: the number of nodes wanted. All node numbers are below it.
+        nodes: the number of nodes wanted. All node numbers are below it. Nodes with the highest numbers may not be
+            there yet, or be gone: ``Observation.cores`` says which are there.
     """
 
     operators: Mapping[str, OperatorPlan]

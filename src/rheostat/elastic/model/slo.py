@@ -37,7 +37,7 @@ class Slo:
         seconds: seconds observed.
         epochs: number of epochs observed.
         slot_seconds: seconds that slots of operators with keys were held, all together.
-        node_seconds: seconds that Spark executors were held, all together.
+        node_seconds: seconds that Spark executors were held, all together, busy or idle.
         mean_slots: slots held at a time.
 
     >>> kept = Slo(promise="mean latency within 1 s over 1 s", success_rate=0.95, slot_seconds=120.0, seconds=60.0)
@@ -127,7 +127,8 @@ class SloMeter:
         if points is not None:
             self._histogram.add(*points)
         executors = {e for operator in seen.operators.values() for e in operator.executors if e}
-        self._node_seconds += len(executors) * seen.seconds if executors or not seen.operators else NAN
+        nodes = seen.nodes if seen.executors else len(executors) if executors or not seen.operators else NAN
+        self._node_seconds += nodes * seen.seconds
 
     def read(self) -> Slo:
         """Return the numbers so far. Any thread may call it."""

@@ -224,6 +224,8 @@ def _factors(before: tuple[float, ...], old: CostSketch, seen: Sequence[SlotCost
     The rows of this epoch count in what is expected. Otherwise a slot with the rows of an item whose cost has changed
     would seem fast or slow.
     """
+    if len(seen) < len(before) or len(before) < 2:
+        return before
     known = _blended(old, _sum([replace(r.sketch, times=r.sketch.times / before[r.slot]) for r in seen]))
     compared = old.frequencies > 0 if old.executions else known.frequencies > 0
     ratios: dict[int, float] = {}
@@ -231,7 +233,7 @@ def _factors(before: tuple[float, ...], old: CostSketch, seen: Sequence[SlotCost
         expected, sketch = _expected(known, report.sketch, compared), report.sketch
         if expected > 0 and sketch.executions >= _ENOUGH:
             ratios[report.slot] = float(np.where(compared, sketch.times, 0.0).sum()) / expected
-    if len(ratios) < len(before) or len(before) < 2 or min(ratios.values()) <= 0:
+    if len(ratios) < len(before) or min(ratios.values()) <= 0:
         return before
     mean = float(np.mean(list(ratios.values())))
     moved = [f + SMOOTHING * (ratios[slot] / mean - f) for slot, f in enumerate(before)]

@@ -101,7 +101,7 @@ def spread(routing: Ints, loads: Floats, slots: int) -> Ints:
     totals = slot_loads(where[where < slots], weights[where < slots], slots)
     for slot in np.flatnonzero(totals > even * (1 + _ROUNDING)).tolist():
         shards = np.flatnonzero(where == slot)
-        given = shards[_worth(weights[shards], totals[slot] - even)]
+        given = shards[worth(weights[shards], totals[slot] - even)]
         totals[slot] -= weights[given].sum()
         dealt.append(given)
     busiest = _deal(where, weights, totals, np.concatenate(dealt))
@@ -118,7 +118,8 @@ def spread_over(routing: Ints, loads: Floats, slots: Ints, threshold: float = _E
         routing: the slot number of every shard now.
         loads: the load of every shard.
         slots: the slot numbers to use. If there are fewer than now, those with most load should come first.
-        threshold: nothing moves if every shard has its slot, and the largest load is at most this many times the mean.
+        threshold: nothing moves if every shard has its slot, every slot a shard, and the largest load is at most this
+            many times the mean.
 
     >>> spread_over(np.array([5, 5, 7, 7]), np.ones(4), np.array([7, 2])).tolist()
     [2, 2, 7, 7]
@@ -128,7 +129,8 @@ def spread_over(routing: Ints, loads: Floats, slots: Ints, threshold: float = _E
     dense = known[routing]
     if dense.max() < len(slots):
         totals = slot_loads(dense, loads, len(slots))
-        if totals.max() <= threshold * totals.mean():
+        in_use = np.bincount(dense, minlength=len(slots)).all()
+        if in_use and totals.max() <= threshold * totals.mean():
             return routing
     return slots[spread(dense, loads, len(slots))]
 
@@ -160,8 +162,12 @@ def _deal(where: Ints, loads: Floats, totals: Floats, shards: Ints, room: float 
     return float(max(slot_totals))
 
 
-def _worth(weights: Floats, excess: float) -> Ints:
-    """Return the indices of weights that add up to nearly the excess and not more, few and large ones first."""
+def worth(weights: Floats, excess: float) -> Ints:
+    """Return the indices of weights that add up to nearly the excess and not more, few and large ones first.
+
+    >>> worth(np.array([1.0, 5.0, 3.0]), 6.5).tolist()
+    [1, 0]
+    """
     order = np.argsort(weights, kind="stable")
     ascending = weights[order]
     chosen, last = [], len(order)

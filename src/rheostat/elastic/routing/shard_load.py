@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -9,9 +10,6 @@ import numpy as np
 
 from rheostat.arrays import Floats, Ints
 from rheostat.elastic.model.smoothing import LOAD_HALF_LIFE, blend, share_of
-
-_EXACT_POWER = 22
-"""The largest power of ten that is exact as a float."""
 
 _LEAST = 1e-19
 """Seconds below which a load is none."""
@@ -29,8 +27,10 @@ class ShardLoads:
     >>> loads = ShardLoads.none(4).with_epoch(np.array([0.0, 3.0, 0.0, 0.0]))
     >>> loads.seconds.tolist()
     [0.0, 3.0, 0.0, 0.0]
-    >>> loads.with_epoch(np.array([0.0, 1.0, 0.0, 0.0])).to_pairs()
-    ((1, 2.41),)
+    >>> loads.with_epoch(np.array([0.0, 1.0, 0.0, 0.0])).seconds.round(2).tolist()
+    [0.0, 2.41, 0.0, 0.0]
+    >>> ShardLoads.of_text(4, loads.to_text()).seconds.tolist()
+    [0.0, 3.0, 0.0, 0.0]
     """
 
     seconds: Floats
@@ -44,8 +44,16 @@ class ShardLoads:
 
     @classmethod
     def of(cls, shards: int, seconds: Iterable[tuple[int, float]]) -> ShardLoads:
-        """Return loads from what ``to_pairs`` gave: shards that had any load, with their seconds."""
+        """Return loads from pairs of a shard and its seconds; shards that are not among them had no load."""
         loads = dense(dict(seconds), shards)
+        return cls(loads, int(loads.any()))
+
+    @classmethod
+    def of_text(cls, shards: int, text: str) -> ShardLoads:
+        """Return loads from what ``to_text`` gave; shards that are not in it had no load."""
+        known = np.frombuffer(base64.b64decode(text), "<f4")
+        loads = np.zeros(shards)
+        loads[: len(known)] = known[:shards]
         return cls(loads, int(loads.any()))
 
     def with_epoch(self, measured: Floats, rows: Floats | None = None) -> ShardLoads:
@@ -85,22 +93,10 @@ class ShardLoads:
         per_row: Floats = np.divide(self.seconds, self.rows, out=np.full(len(rows), usual), where=self.rows > 0)
         return rows * per_row
 
-    def to_pairs(self) -> tuple[tuple[int, float], ...]:
-        """Return the shards that have any load, with their seconds to three digits."""
-        shards = np.flatnonzero(self.seconds >= _LEAST)
-        return tuple(zip(shards.tolist(), three_digits(self.seconds[shards]).tolist(), strict=True))
-
-
-def three_digits(values: Floats) -> Floats:
-    """Return positive values rounded to three digits, so that they are short as text; below 1e-20 to fewer digits.
-
-    >>> three_digits(np.array([0.00123456, 7.0, 98765.4])).tolist()
-    [0.00123, 7.0, 98800.0]
-    """
-    digits = np.minimum(2 - np.floor(np.log10(values)).astype(np.int64), _EXACT_POWER)
-    up, down = 10.0 ** np.maximum(digits, 0), 10.0 ** np.maximum(-digits, 0)  # one of them is 1, and both are exact
-    rounded: Floats = np.rint(values * up / down) / up * down
-    return rounded
+    def to_text(self) -> str:
+        """Return the seconds of every shard as short text for a manifest, exact to seven digits; see ``of_text``."""
+        seconds = np.where(self.seconds < _LEAST, 0.0, self.seconds)
+        return base64.b64encode(seconds.astype("<f4").tobytes()).decode()
 
 
 def dense(values: Mapping[int, float], shards: int) -> Floats:

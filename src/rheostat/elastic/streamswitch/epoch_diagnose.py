@@ -37,13 +37,12 @@ is more than that, so the alert is measured from there.
 _ERRORS = 2.5
 """The safety margin is this many times the law's recent error, and at most the margin of the limits.
 
-The paper keeps a share of the service rate free, also for rows that nobody knows of yet. Here the rows of the next
-epoch are known, and what remains is the error of the law. So a share of the bound is kept free, as large as needed.
+As in the paper, it is a share of the service rate. Here it is only as large as needed: the rows of the next epoch are
+known, and what remains is the error of the law.
 """
 
-
 _LEAST_MARGIN = 0.1
-"""Share of the bound that is kept free in any case, since the rows of later epochs are not known."""
+"""Share of the service rate that is kept free in any case, since the rows of later epochs are not known."""
 
 _CALM = 0.95
 """Slots are given up if latency then stays within this share of what is allowed; otherwise they would soon be back."""
@@ -66,16 +65,11 @@ class Situation:
     def demand(self, rate: float) -> Demand:
         """Return what has to be processed, at a rate of rows per second."""
         seen = self.readings
-        return Demand(seen.law, rate, 0.0, seen.coming, seen.waited)
-
-    @property
-    def target(self) -> float:
-        """The projected latency to stay within, in seconds: the bound less the safety margin."""
-        return self.limits.bound * (1 - self.margin)
+        return Demand(seen.law, rate, self.margin, seen.coming, seen.waited)
 
     @property
     def margin(self) -> float:
-        """The share of the bound to keep free."""
+        """The share of the service rate to keep free."""
         error = self.readings.error
         return self.limits.margin if np.isnan(error) else min(self.limits.margin, max(_LEAST_MARGIN, _ERRORS * error))
 
@@ -119,7 +113,7 @@ class Situation:
         if seen.coming >= 0 and seen.waited >= 0:
             next_epoch = replace(self.demand(0.0), margin=0.0).latency(self.present)
             measured = measured or next_epoch > self.alert
-        return Health(int(measured) + int(projected > self.target))
+        return Health(int(measured) + int(projected > self.limits.bound))
 
 
 def diagnose_epochs(situation: Situation) -> Proposal:
@@ -133,7 +127,7 @@ def diagnose_epochs(situation: Situation) -> Proposal:
     count = sum(part.slots for part in situation.plans.values())
     facts = described(situation, projected)
     if any(part.slots > limits.max_slots or part.slots < limits.min_slots for part in situation.plans.values()):
-        wanted, _ = fewest_slots(demand, needs, situation.target, limits.min_slots, limits.max_slots)
+        wanted, _ = fewest_slots(demand, needs, situation.limits.bound, limits.min_slots, limits.max_slots)
         reason = f"every operator must have {limits.min_slots} to {limits.max_slots} slots"
         return proposal(situation, demand, wanted, (reason, facts))
     if state == Health.SEVERE:
@@ -141,7 +135,7 @@ def diagnose_epochs(situation: Situation) -> Proposal:
     if state == Health.MODERATE:
         return Proposal(reasons=(f"moderate: {facts}",))
     calm = situation.demand(seen.peak)
-    allowed = _CALM * situation.target
+    allowed = _CALM * limits.bound
     wanted, latency = fewest_slots(calm, needs, allowed, limits.min_slots, limits.max_slots)
     if latency <= allowed and sum(wanted.values()) < count:
         reason = f"good, and stays good with {_total(wanted)} slots at {rows_per_second(seen.peak)}: {facts}"
@@ -157,18 +151,23 @@ def _relieve(situation: Situation, demand: Demand, facts: str) -> Proposal:
     limits, needs = situation.limits, situation.needs
     now = {name: part.slots for name, part in situation.plans.items()}
     evened = demand.latency({name: need.over(now[name]) for name, need in needs.items()})
-    if evened <= situation.target:
-        balanced = proposal(situation, demand, now, (f"severe: {facts}",), within=situation.target)
+    if evened <= situation.limits.bound:
+        balanced = proposal(situation, demand, now, (f"severe: {facts}",), within=situation.limits.bound)
         if balanced.revisions and balanced.feasible:
             return balanced
-    wanted, latency = fewest_slots(demand, needs, situation.target, limits.min_slots, limits.max_slots)
+    wanted, latency = fewest_slots(demand, needs, situation.limits.bound, limits.min_slots, limits.max_slots)
     reasons = [f"severe: {facts}"]
-    if latency > situation.target:
+    if latency > situation.limits.bound:
         reasons.append(hopeless(situation, demand, wanted))
         # No slot is given up while the bound cannot be kept, also not where fewer would be a little faster.
         wanted = {name: max(count, now[name]) for name, count in wanted.items()}
     return proposal(
-        situation, demand, wanted, tuple(reasons), feasible=latency <= situation.target, within=situation.target
+        situation,
+        demand,
+        wanted,
+        tuple(reasons),
+        feasible=latency <= situation.limits.bound,
+        within=situation.limits.bound,
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from rheostat.arrays import Ints
 from rheostat.elastic.loop.evacuation import NOBODY, evacuate
+from rheostat.elastic.loop.free_cores import free_cores
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import STAY, Action, Plan, Proposal, Revision
 from rheostat.elastic.model.policy import Pause, Waits
@@ -26,7 +27,7 @@ from rheostat.elastic.streamswitch.epoch_examine import EpochExamination, epoch_
 from rheostat.elastic.streamswitch.examine import Examination, advance, readings
 from rheostat.elastic.streamswitch.path_bounds import PathBounds
 from rheostat.elastic.streamswitch.readings import Metrics, Readings
-from rheostat.elastic.streamswitch.treat import apply_diagnosis, drop_empty_slots, free_cores, in_use
+from rheostat.elastic.streamswitch.treat import apply_diagnosis, drop_empty_slots, in_use
 from rheostat.errors import ConfigurationError
 
 
