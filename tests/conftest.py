@@ -54,10 +54,13 @@ SPARK = (
 )
 """They share a SparkSession; those under src have examples that run on it."""
 
+OWN_SESSIONS = ("tests/spark/cluster/",)
+"""They are marked like those above, but start processes with sessions of their own."""
+
 
 def shares_spark(nodeid: str) -> bool:
     """True if a test, or an example in a docstring, runs on the shared SparkSession."""
-    return nodeid.startswith(SPARK)
+    return nodeid.startswith(SPARK) and not nodeid.startswith(OWN_SESSIONS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

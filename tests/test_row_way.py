@@ -11,7 +11,8 @@ import rheostat
 
 SPARK = Path(rheostat.__file__).parent / "spark"
 MAY_IMPORT = {
-    "epoch": {"epoch", "input", "stage", "output"},
+    "epoch": {"epoch", "executors", "input", "stage", "output"},
+    "executors": {"executors"},
     "input": {"input"},
     "stage": {"stage", "tasks"},
     "tasks": {"tasks", "stage"},

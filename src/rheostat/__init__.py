@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rheostat.elastic import elysium, policies
     from rheostat.elastic import posg as groupings
     from rheostat.elastic.loop.decision import Decision
+    from rheostat.elastic.model.node_range import NodeRange, nodes
     from rheostat.elastic.model.promise import Latency
     from rheostat.elastic.model.slo import Slo
     from rheostat.elastic.routing.requests import Change
@@ -68,6 +69,7 @@ _MODULES = {
 
 _HOMES = {
     "rheostat.elastic.loop.decision": "Decision",
+    "rheostat.elastic.model.node_range": "NodeRange nodes",
     "rheostat.elastic.model.promise": "Latency",
     "rheostat.elastic.model.slo": "Slo",
     "rheostat.elastic.routing.requests": "Change",
@@ -98,6 +100,7 @@ __all__ = [
     "KeyProcessor",
     "KeyedState",
     "Latency",
+    "NodeRange",
     "OperatorError",
     "Progress",
     "Query",
@@ -121,6 +124,7 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "nodes",
     "ordered_map",
     "own_aggregate",
     "policies",

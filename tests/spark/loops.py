@@ -9,6 +9,7 @@ import numpy as np
 
 from rheostat.elastic.loop.loop import PolicyLoop
 from rheostat.elastic.model.policy import Policy
+from rheostat.elastic.routing.shard_load import ShardLoads
 from rheostat.elastic.routing.table import even_routing
 from rheostat.spark.actuator import EpochRouting, SparkActuator
 from rheostat.spark.observer import Observer
@@ -24,7 +25,7 @@ class Epochs:
 
     def __init__(self, policy: Policy, slots: int = 2, remembered: Mapping[str, Any] | None = None) -> None:
         routing = {name: even_routing(SHARDS, slots) for name in KEYED} | {"global": even_routing(SHARDS, 1)}
-        self.observer = Observer(SHARDS, {name: (remembered or {}).get(name, ()) for name in routing})
+        self.observer = Observer(SHARDS, {n: ShardLoads.of(SHARDS, (remembered or {}).get(n, ())) for n in routing})
         self.actuator = SparkActuator(routing, KEYED)
         self.loop = PolicyLoop(policy, self.actuator.plan, self.actuator)
         self.inbox, self.epoch = self.loop.inbox, 0

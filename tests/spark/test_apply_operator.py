@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from dataclasses import replace
 
 import numpy as np
@@ -19,11 +20,14 @@ from rheostat.topology.nodes import Apply
 APPLY = Apply(name="enrich", upstream="s", inputs=(), schema=(), function=len, cost_by=("entity",))
 
 
-def reports(slots: int, rows: int = 400) -> list[ApplyReport]:
-    """Slots whose rows cost 30 and 10 ms."""
+def reports(
+    slots: int, rows: int = 400, costs: tuple[float, float] = (0.01, 0.03), measuring: Container[int] | None = None
+) -> list[ApplyReport]:
+    """Slots with rows of two items; those that measure know what they cost."""
     items = np.arange(rows) // slots % 2
-    sketch = to_text(sketch_of(items, np.where(items, 0.03, 0.01), ROWS, COLUMNS))
-    return [ApplyReport(slot, rows=rows, sketch=sketch) for slot in range(slots)]
+    sketch = to_text(sketch_of(items, np.where(items, *reversed(costs)), ROWS, COLUMNS))
+    known = range(slots) if measuring is None else measuring
+    return [ApplyReport(slot, rows=rows, sketch=sketch if slot in known else "") for slot in range(slots)]
 
 
 def after(epochs: int, slots: int = 4) -> ApplyOperator:
@@ -78,6 +82,36 @@ def test_routers_are_told_when_much_is_new() -> None:
         operator.learn(reports(4))
         operator.stored()
     assert 6 < len(set(texts)) < 25
+
+
+def run_epoch(operator: ApplyOperator, epoch: int, costs: tuple[float, float]) -> tuple[int, ...]:
+    """Run an epoch without Spark; return the slots that measured costs."""
+    operator.decide()
+    measuring = operator._spec(epoch, None).measuring
+    operator.learn(reports(operator.slots, costs=costs, measuring=measuring))
+    return measuring
+
+
+def test_while_costs_are_uniform_one_slot_measures() -> None:
+    operator = ApplyOperator.resumed(APPLY, 4, {})
+    seen = [run_epoch(operator, epoch, (0.02, 0.02)) for epoch in range(17)]
+    everyone = (0, 1, 2, 3)
+    assert seen == [everyone if epoch % 8 == 0 else (epoch % 4,) for epoch in range(17)]
+    assert operator.learned.rows == 1600, "rows of all slots count"
+    assert not operator.choice.by_cost
+
+
+@pytest.mark.parametrize("uniform", [3, 8, 200])
+def test_costs_that_begin_to_differ_are_noticed(uniform: int) -> None:
+    operator = ApplyOperator.resumed(APPLY, 4, {})
+    for epoch in range(uniform):
+        run_epoch(operator, epoch, (0.02, 0.02))
+    assert not operator.choice.by_cost
+    noticed = 0
+    while not operator.choice.by_cost and noticed < 20:
+        run_epoch(operator, uniform + noticed, (0.01, 0.03))
+        noticed += 1
+    assert noticed <= 4
 
 
 def test_without_costs_nothing_is_kept() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -190,3 +191,17 @@ def test_only_a_column_that_the_source_fills_is_an_arrival_time(spark: SparkSess
     assert natural_arrival(rate.union(rate)) is None
     files = Batches.of(rows_of(0), schema=SCHEMA).stream(spark, tmp_path / "rows").withColumnRenamed("ts", "timestamp")
     assert natural_arrival(files) is None
+
+
+def test_the_time_of_a_file_is_an_arrival_time(spark: SparkSession, tmp_path: Path) -> None:
+    frame = Batches.of(rows_of(0), rows_of(1), schema=SCHEMA).stream(spark, tmp_path / "rows")
+    for file in (tmp_path / "rows").glob("*.parquet"):
+        os.utime(file, (time.time() - 100, time.time() - 100))
+    t = rh.Topology("files")
+    dated = frame.select("*", F.col("_metadata.file_modification_time").alias("written"))
+    t.source(dated, event_time="ts", arrival_time="written").aggregate(
+        "minutes", by="key", windows=rh.tumbling("1 minute"), n=rh.count()
+    ).sink(rh.sinks.memory())
+    query = t.start(str(tmp_path / "checkpoint"), trigger=rh.AVAILABLE_NOW)
+    assert query.await_termination(timeout=60)
+    assert 95 < query.slo().p50 < 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from typing import Any, ClassVar
@@ -70,6 +71,34 @@ def test_an_awaited_epoch_is_in_the_progress(spark: SparkSession, tmp_path: Path
         assert resumed.await_epoch(0, timeout=0.0)  # committed before the query started
     finally:
         resumed.stop()
+
+
+def test_an_error_in_on_progress_ends_the_query(spark: SparkSession, tmp_path: Path) -> None:
+    """Also after the last epoch, when Spark's own query has ended well."""
+
+    def fail(progress: rh.Progress) -> None:
+        raise ValueError(f"epoch {progress.epoch} is unlucky")
+
+    topology, _ = live(spark)
+    query = topology.start(str(tmp_path / "checkpoint"), trigger=rh.AVAILABLE_NOW, on_progress=fail)
+    with pytest.raises(ValueError, match="epoch 0 is unlucky"):
+        query.await_termination(timeout=60)
+    assert query.status.state == "failed"
+
+
+def test_on_progress_may_stop_the_query(spark: SparkSession, tmp_path: Path) -> None:
+    topology, _ = live(spark)
+    started: list[rh.Query] = []
+    ready = threading.Event()
+
+    def stop(progress: rh.Progress) -> None:
+        ready.wait(30)
+        started[0].stop()
+
+    started.append(topology.start(str(tmp_path / "checkpoint"), trigger="100 milliseconds", on_progress=stop))
+    ready.set()
+    assert started[0].await_termination(timeout=30)
+    assert [p.epoch for p in started[0].progress] == [0]
 
 
 def test_explain_before_and_after_the_start(spark: SparkSession, tmp_path: Path) -> None:

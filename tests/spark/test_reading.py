@@ -152,7 +152,7 @@ def test_slots_change_while_the_plan_is_kept(spark: SparkSession, tmp_path: Path
 
 
 def test_plans_over_results_are_kept(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A map, a process operator and a sink after windows: each is planned once, and slots may change meanwhile."""
+    """A map, process and apply operators and a sink after windows: each is planned once; slots may change meanwhile."""
     planned: Counter[str] = Counter()
     plan = PlannedStages.plan
 
@@ -161,7 +161,9 @@ def test_plans_over_results_are_kept(spark: SparkSession, tmp_path: Path, monkey
             planned[name] += 1
             return build()
 
-        return plan(self, name, key, counted, **options)
+        kept = plan(self, name, key, counted, **options)
+        assert kept is not None, f"{name} is planned anew in every epoch"
+        return kept
 
     monkeypatch.setattr(PlannedStages, "plan", count)
     batches = many_epochs(8)
@@ -170,11 +172,12 @@ def test_plans_over_results_are_kept(spark: SparkSession, tmp_path: Path, monkey
     source = t.source(batches.stream(spark, tmp_path / "in"), event_time="ts", slack="20 seconds")
     windows = source.aggregate("w", by="key", windows=rh.tumbling("20 seconds"), s=rh.sum("value"))
     doubled = windows.map("doubled", lambda df: df.selectExpr("key", "window_end", "2 * s as s"))
-    written, out, read = (rh.sinks.memory() for _ in range(3))
+    written, out, read, applied = (rh.sinks.memory() for _ in range(4))
     windows.sink(out)
     doubled.sink(written)
     schema = "key string, window_end timestamp, s bigint"
     doubled.process("p", lambda rows, _: (rows, None), by="key", order=None, schema=schema).sink(read)
+    doubled.apply("a", lambda row: (row.key, row.window_end, row.s), schema=schema, slots=2).sink(applied)
 
     def rescale(progress: rh.Progress) -> None:
         if progress.epoch == 3 and queries:
@@ -186,5 +189,6 @@ def test_plans_over_results_are_kept(spark: SparkSession, tmp_path: Path, monkey
     assert len(wanted) > 10
     assert sorted(written.frame().select("key", "window_end", "s").rows()) == wanted
     assert sorted(read.frame().select("key", "window_end", "s").rows()) == wanted
-    assert planned["write doubled"] == 1
+    assert sorted(applied.frame().select("key", "window_end", "s").rows()) == wanted
+    assert planned["write doubled"] == planned["apply a"] == 1
     assert planned["ingest 1"] == 2, "once for each number of slots"

@@ -75,7 +75,7 @@ Show = Callable[[rh.Query, list[Moment], float], None]
 
 
 def run_promise_side(spark: Any, name: str, rows: LiveRows, home: Path, show: Show, **options: Any) -> SideResult:
-    """Run the job until the last row was sent; what is left then is given up.
+    """Run the job until the last row was sent and some were committed; what is left then is given up.
 
     Args:
         spark: the session.
@@ -97,7 +97,11 @@ def run_promise_side(spark: Any, name: str, rows: LiveRows, home: Path, show: Sh
             str(home / "checkpoint"), shards=SHARDS, on_progress=committed, **options
         )
         deadline = time.monotonic() + _START_UP + float(rows.times[-1])
-        while not feed.wait(_REFRESH) and time.monotonic() < deadline and query.is_active:
+        while time.monotonic() < deadline and query.is_active:
+            if feed.wait(_REFRESH):
+                if any(moment.rows for moment in moments):
+                    break
+                time.sleep(_REFRESH)  # a slow machine has not committed anything yet
             show(query, list(moments), time.time() - (feed.began or time.time()))
         query.stop()
         show(query, list(moments), time.time() - (feed.began or time.time()))  # what came since the last look

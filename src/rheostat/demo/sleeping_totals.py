@@ -61,7 +61,7 @@ def sleeping(seconds: float) -> Logic:
     return logic
 
 
-def job(spark: Any, port: int, row_seconds: float, out: Path) -> rh.Topology:
+def job(spark: Any, port: int, row_seconds: float, out: Path, logic: Logic | None = None) -> rh.Topology:
     """Return the topology: rows from a row feeder, running totals, a sink.
 
     Args:
@@ -69,6 +69,7 @@ def job(spark: Any, port: int, row_seconds: float, out: Path) -> rh.Topology:
         port: the port of the row feeder.
         row_seconds: how long a row takes.
         out: folder for the results.
+        logic: what to do with rows instead of sleeping that long for each of them.
     """
     lines = spark.readStream.format("socket").option("includeTimestamp", True)
     rows = (
@@ -85,7 +86,7 @@ def job(spark: Any, port: int, row_seconds: float, out: Path) -> rh.Topology:
     source = t.source(rows, event_time="arrived", arrival_time="arrived", name="rows")
     totals = source.process(
         "totals",
-        sleeping(row_seconds),
+        logic or sleeping(row_seconds),
         by="key",
         schema=OUTPUT,
         state=rh.keyed_state("n bigint, s bigint"),

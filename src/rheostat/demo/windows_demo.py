@@ -18,7 +18,7 @@ from rheostat.demo.figures import Figures, comparison, weighted_quantile
 from rheostat.demo.lending_job import WINDOWS, lending, loan_stream
 from rheostat.demo.native import run_native
 
-_START_UP_SECONDS = 20.0  # at most, until the first epoch is committed
+_START_UP_SECONDS = 60.0  # at most, until the first epoch is committed, and again until one has rows
 _REFRESH_SECONDS = 0.2  # between two updates of the display
 
 
@@ -67,7 +67,9 @@ def _run_rheostat(
     query.await_epoch(0, timeout=_START_UP_SECONDS)  # do not show Spark compiling and Python workers starting
     start, skipped = time.monotonic(), len(query.progress)
     with Live(console=console, refresh_per_second=4) as live:
-        while (elapsed := time.monotonic() - start) < seconds and query.is_active:
+        while (elapsed := time.monotonic() - start) < seconds + _START_UP_SECONDS and query.is_active:
+            if elapsed >= seconds and any(p.rows for p in query.progress[skipped:]):
+                break  # on a busy machine an epoch may take longer than the whole demo
             live.update(_dashboard(query, elapsed, seconds))
             time.sleep(_REFRESH_SECONDS)
     elapsed = time.monotonic() - start

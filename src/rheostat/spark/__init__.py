@@ -16,9 +16,14 @@ A row passes through these files in this order, and never goes back:
 12. ``rheostat.state.checkpoint``  commits the epoch by writing its manifest
 
 An observation goes from ``stage/task_reports`` through ``observer`` to the policy loop (``rheostat.elastic.loop``), and
-its plan comes back through ``actuator`` as the routing of the next epoch.
+its plan comes back through ``actuator`` as the routing of the next epoch. ``homes`` gives every slot the host that has
+its state; ``hosts`` knows the hosts.
+
+Executors come and go through ``executors``.
 
 Beside them: ``query`` is the handle of a running query, ``progress`` describes one epoch, ``resume`` continues from a
 checkpoint, ``replanner`` plans a running query anew, ``reshard`` shards state by other attributes, ``map_check``
-validates maps, ``session`` and ``java`` set Spark up, ``python_daemon`` forks the Python workers.
+validates maps, ``session`` and ``java`` set Spark up, ``python_daemon`` forks the Python workers,
+``cluster`` runs a cluster on one machine, ``profile_keeper`` keeps what ELYSIUM has learned, ``profile_run`` is a
+profiling phase.
 """

@@ -1,15 +1,15 @@
 """Applies plans on Spark: a requested plan becomes the routing of the next epoch.
 
 Nothing is drained or copied. A slot is one task of an epoch, and the task reads its shards from the segments that hold
-them. Spark decides on which executor a task runs, so the nodes of a plan are ignored, and its slots are renumbered
-without gaps for every epoch.
+them. Spark decides on which executor a task runs, so the nodes of slots are nominal, and slots are renumbered without
+gaps for every epoch. The number of nodes that a plan wants is asked of Spark by ``executors/executor_nodes``.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class SparkActuator:
     Args:
         routing: by component, the slot of every shard at the start of the query.
         keyed: the components with keys. Only their shards can move, so only they are in the plan.
+        nodes: the number of nodes wanted at the start; slots are counted on them in turn.
 
     >>> actuator = SparkActuator({"by area": (0, 0, 1, 1), "global": (0, 0, 0, 0)}, keyed=["by area"])
     >>> actuator.plan.slots()
@@ -57,16 +58,23 @@ class SparkActuator:
     (0, 0, 1, 1)
     """
 
-    def __init__(self, routing: Mapping[str, Routing], keyed: Iterable[str]) -> None:
+    def __init__(self, routing: Mapping[str, Routing], keyed: Iterable[str], nodes: int = 1) -> None:
         self._routing = dict(routing)
         self._lock = threading.Lock()
-        self._plan = self._requested = Plan({name: _plan_of(routing[name]) for name in keyed}, nodes=1)
+        self._plan = self._requested = Plan({name: _plan_of(routing[name], nodes) for name in keyed}, nodes)
 
     def follow(self, routing: Mapping[str, Routing], keyed: Iterable[str]) -> None:
         """Hold the plan of other components from now on; arguments as those of the class."""
-        plan = Plan({name: _plan_of(routing[name]) for name in keyed}, nodes=1)
+        nodes = self._plan.nodes
+        plan = Plan({name: _plan_of(routing[name], nodes) for name in keyed}, nodes)
         with self._lock:
             self._routing, self._plan, self._requested = dict(routing), plan, plan
+
+    def follow_nodes(self, nodes: int) -> None:
+        """Hold another number of nodes, because it is not ours to change and others came or went."""
+        if nodes != self._plan.nodes:
+            with self._lock:
+                self._plan, self._requested = replace(self._plan, nodes=nodes), replace(self._requested, nodes=nodes)
 
     @property
     def plan(self) -> Plan:
@@ -124,5 +132,5 @@ def compact(plan: OperatorPlan) -> Routing:
     return tuple(numbers.tolist())
 
 
-def _plan_of(routing: Routing) -> OperatorPlan:
-    return OperatorPlan(np.array(routing, dtype=np.int64), np.zeros(max(routing) + 1, dtype=np.int64))
+def _plan_of(routing: Routing, nodes: int) -> OperatorPlan:
+    return OperatorPlan(np.array(routing, dtype=np.int64), np.arange(max(routing) + 1, dtype=np.int64) % nodes)

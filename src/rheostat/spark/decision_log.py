@@ -98,6 +98,12 @@ class DecisionLog:
             return self._journal.decisions[-1]
 
     @property
+    def nodes(self) -> int | None:
+        """The number of nodes that was wanted last, also by earlier runs; None if nobody ever wanted another one."""
+        with self._lock:
+            return self._journal.nodes
+
+    @property
     def decisions(self) -> list[Decision]:
         """The newest decisions, also those of earlier runs, oldest first."""
         with self._lock:

@@ -12,6 +12,7 @@ What is not known is NaN.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -19,8 +20,10 @@ import numpy as np
 
 from rheostat.arrays import Floats
 from rheostat.elastic.model.law_fit import LawFit
+from rheostat.elastic.model.node_speeds import NodeSpeeds, host_speeds
 from rheostat.elastic.model.observation import Observation, OperatorObservation
 from rheostat.elastic.model.plan import OperatorPlan, Plan
+from rheostat.elastic.model.roster import ClusterNode, Roster
 from rheostat.elastic.routing.shard_load import ShardLoads, dense
 from rheostat.planning.tables import Component
 from rheostat.spark.epoch.clocks import BatchStart
@@ -33,6 +36,15 @@ from rheostat.state.segments import Segment
 
 NAN = float("nan")
 
+_ASK_AGAIN = 0.006
+"""Seconds between two questions whether Spark has the progress of an epoch."""
+
+_QUESTIONS = 50
+"""How often it is asked before the next epoch begins."""
+
+SparkAnswer = Callable[[int | None], str | None]
+"""Asks Spark for its newest progress as JSON; with an epoch, for that of the epoch alone."""
+
 Counted = Mapping[str, Mapping[int, int]]
 """Rows of an epoch by component and shard, for the components whose rows were counted before the epoch."""
 
@@ -44,7 +56,7 @@ class Observer:
 
     Args:
         shards: number of shards.
-        remembered: by component, pairs of a shard and its useful seconds, from the checkpoint.
+        remembered: by component, the loads of its shards in the checkpoint.
         cores: number of cores that Spark has.
         began: when the query began, on the clock of ``observe``; the times of observations count from there.
         components: the components of the plan, for their levels and tables.
@@ -60,7 +72,7 @@ class Observer:
     def __init__(
         self,
         shards: int,
-        remembered: Mapping[str, Iterable[tuple[int, float]]],
+        remembered: Mapping[str, ShardLoads],
         cores: int = 1,
         began: float = 0.0,
         *,
@@ -69,19 +81,23 @@ class Observer:
     ) -> None:
         self._shards = shards
         self._began = began
-        self._cores = np.array([cores], dtype=np.int64)
+        self._roster = Roster((ClusterNode("", "", cores),))
+        self._node_delay = NAN
+        self._speeds = NodeSpeeds()
+        self._uneven = False
         self._components = {c.name: c for c in components}
         self._rows = {name: np.zeros(shards) for name in remembered}
         self._sums: dict[str, ShardSums] = {}
         self._sizes = StateSizes(shards)
         self._fit = LawFit.start(trigger)
-        self._spark_progress: Callable[[], str | None] = _no_progress
+        self._spark_progress: SparkAnswer = _no_progress
+        self._fetched: SparkProgress | None = None
         self.start: BatchStart | None = None
         self._span = self._behind = NAN
         self._complete = True
-        self.loads = {name: ShardLoads.of(shards, pairs) for name, pairs in remembered.items()}
+        self.loads = dict(remembered)
         operators = {n: self._of(n, loads.seconds, np.zeros(0)) for n, loads in self.loads.items() if loads.epochs}
-        self.newest = Observation(time=0.0, seconds=0.0, operators=operators, cores=self._cores)
+        self.newest = Observation(time=0.0, seconds=0.0, operators=operators, cores=self._roster.cores)
         self.points: tuple[Floats, Floats] = (np.zeros(0), np.zeros(0))
 
     @property
@@ -89,13 +105,49 @@ class Observer:
         """By component, the busiest key of the last epoch and its share of the component's work."""
         return {name: seen.hottest for name, seen in self.newest.operators.items() if seen.hottest is not None}
 
-    def follow(self, spark_progress: Callable[[], str | None]) -> None:
+    @property
+    def host_speeds(self) -> dict[str, float] | None:
+        """The speed of every host relative to the mean of all nodes; None while all are about equally fast."""
+        if not self._uneven:
+            return None
+        return host_speeds(self._roster.hosts, self._speeds.by_node(self._roster.names))
+
+    def follow(self, spark_progress: SparkAnswer) -> None:
         """Ask Spark for its progress from now on.
 
         Args:
-            spark_progress: returns the progress of the last epoch as JSON; None before the first.
+            spark_progress: returns the newest progress as JSON, None before the first; or, called with an epoch, None
+                unless it is that of the epoch.
         """
         self._spark_progress = spark_progress
+
+    def fetch(self, wanted: threading.Event) -> None:
+        """Ask Spark for its progress of the last epoch as soon as it has it, so that ``before`` need not.
+
+        Args:
+            wanted: set when the next epoch begins, and this has to end.
+        """
+        for _ in range(_QUESTIONS):
+            if wanted.wait(_ASK_AGAIN):
+                return
+            try:
+                text = self._spark_progress(self.newest.epoch)
+            except Exception:
+                return
+            if text is not None:
+                self._fetched = SparkProgress.from_json(text)
+                return
+
+    def see_nodes(self, roster: Roster, delay: float = NAN) -> None:
+        """Note which nodes are there, for this observation and the next ones.
+
+        Args:
+            roster: the nodes by number.
+            delay: seconds that the newest of them took to come; NaN if unknown.
+        """
+        self._roster = roster
+        self._node_delay = delay
+        self.newest = self._on_nodes(self.newest)
 
     def replan(self, components: Iterable[Component], loads: Mapping[str, ShardLoads]) -> None:
         """Observe other components from now on. What the last epoch measured of the old ones is given up.
@@ -119,7 +171,7 @@ class Observer:
             start: when Spark began the epoch, and the offsets it ends at; None if unknown.
             last: the same of the epoch before; None to take what the last call was given.
         """
-        progress = SparkProgress.from_json(self._spark_progress() or "")
+        progress, self._fetched = self._fetched or SparkProgress.from_json(self._spark_progress(None) or ""), None
         if not self._complete:
             self.newest = self._completed(progress)
             self._complete = True
@@ -154,6 +206,7 @@ class Observer:
         seconds: float | None = None,
         rows: int,
         segments: Mapping[str, Sequence[Segment]] | None = None,
+        homes: Mapping[str, Sequence[str]] | None = None,
     ) -> Observation:
         """Make the observation of an epoch, and add its work to the loads.
 
@@ -166,6 +219,7 @@ class Observer:
             seconds: length of the interval; the time since the last observation if None.
             rows: rows read from all sources.
             segments: by table, its live segments after the epoch; None if unknown.
+            homes: by component, the host that each slot preferred; None if slots have no homes.
         """
         every = list(reports)
         elapsed = time - self._began - self.newest.time if seconds is None else seconds
@@ -178,20 +232,23 @@ class Observer:
         operators = {}
         for name, mine in by_component.items():
             seen = self._summarise(name, mine, plan.operators.get(name), elapsed, segments)
-            operators[name] = seen
+            operators[name] = seen if not homes else replace(seen, homes=_by_slot(homes.get(name, ()), seen.plan))
             shard_rows = dense(counted[name], self._shards) if name in counted else None
             self.loads[name] = self.loads[name].with_epoch(seen.work, shard_rows)
         self._complete = False
-        self.newest = Observation(
+        self._speeds = self._speeds.after(operators)
+        self._uneven = self._speeds.uneven((node.name for node in self._roster.there), self._uneven)
+        seen_here = Observation(
             time=time - self._began,
             seconds=elapsed,
             operators=operators,
-            cores=self._cores,
+            cores=self._roster.cores,
             external=rows / elapsed if elapsed > 0 else NAN,
             epoch=epoch,
             span=self._span,
             cpus=processors_of(every),
         )
+        self.newest = self._on_nodes(seen_here)
         return self.newest
 
     def commit(self, now: float) -> Observation:
@@ -214,6 +271,18 @@ class Observer:
             committed=(now - self.start.time) / 1e6 if self.start else NAN,
         )
         return self.newest
+
+    def _on_nodes(self, seen: Observation) -> Observation:
+        """An observation with the nodes that are there."""
+        names = self._roster.names
+        return replace(
+            seen,
+            cores=self._roster.cores,
+            executors=names,
+            hosts=self._roster.hosts,
+            speeds=self._speeds.by_node(names),
+            node_delay=self._node_delay,
+        )
 
     def _completed(self, progress: SparkProgress | None) -> Observation:
         """The newest observation with Spark's progress of its epoch, and with the law before and after it."""
@@ -260,6 +329,7 @@ class Observer:
             rows=sums.rows,
             cpu=usage.cpu_seconds / seconds if seconds > 0 else np.full(len(usage.useful), np.nan),
             cpu_seconds=usage.cpu_seconds,
+            queued=usage.queued,
             memory=usage.memory,
             hosts=usage.hosts,
             executors=usage.executors,
@@ -284,6 +354,14 @@ class Observer:
         )
 
 
+def _by_slot(homes: Sequence[str], plan: OperatorPlan) -> tuple[str, ...]:
+    """The homes by the slot numbers of a plan, which may have gaps; epochs number slots without gaps."""
+    found = [""] * len(plan.nodes)
+    for number, home in zip(np.unique(plan.routing).tolist(), homes, strict=False):
+        found[number] = home
+    return tuple(found)
+
+
 def _hottest(reports: Iterable[PartReport], work: float) -> tuple[str, float] | None:
     """The busiest key of all tasks, and its share of the component's work; None if unknown."""
     candidates = [(r.hottest[2] * r.useful, r.hottest[1]) for r in reports if r.hottest is not None]
@@ -291,6 +369,6 @@ def _hottest(reports: Iterable[PartReport], work: float) -> tuple[str, float] | 
     return (key, seconds / max(work, 1e-12)) if seconds > 0 else None
 
 
-def _no_progress() -> str | None:
+def _no_progress(epoch: int | None) -> str | None:  # noqa: ARG001
     """Spark's progress where there is no Spark query."""
     return None

@@ -36,6 +36,10 @@ class Progress:
         changes: the changes of the routing at the beginning of the epoch, including refused requests.
         fetched_bytes: bytes of state that nodes copied from the checkpoint; 0 if it is on a local filesystem.
         migrated_bytes: the part of ``fetched_bytes`` copied because shards moved between slots.
+        damaged_copies: copies in the caches of nodes that were damaged, and fetched again.
+        homes: by component, the host that each slot prefers because it has its state; empty in local mode, and if the
+            checkpoint is on a local filesystem.
+        away: tasks that ran on another host than their slot's home.
         latency: ``p50``, ``p99`` and ``max`` of commit time minus arrival time, in seconds; None if no row has an
             arrival time.
         decisions: the decisions made before the epoch, by the policy or by a user's request.
@@ -71,6 +75,9 @@ class Progress:
     changes: Sequence[Change] = ()
     fetched_bytes: int = 0
     migrated_bytes: int = 0
+    damaged_copies: int = 0
+    homes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    away: int = 0
     latency: Mapping[str, float] | None = None
     decisions: Sequence[Decision] = ()
     policy_failure: str = ""

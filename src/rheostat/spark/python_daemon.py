@@ -53,7 +53,12 @@ def quiet_worker(sock: socket.socket, authenticated: bool) -> int:
         return 1
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Fork Python workers as Spark asks for them, until Spark ends."""
     daemon.worker = quiet_worker
     preload()
     daemon.manager()
+
+
+if __name__ == "__main__":
+    main()

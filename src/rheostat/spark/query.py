@@ -15,8 +15,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from rheostat.choices import ExplainFormat
 from rheostat.elastic.loop.decision import Decision
 from rheostat.elastic.loop.events import EventKind
+from rheostat.elastic.model.roster import ClusterNode
 from rheostat.elastic.model.slo import Slo
 from rheostat.elastic.routing.balance import THRESHOLD
+from rheostat.errors import ConfigurationError
 from rheostat.planning import compatibility
 from rheostat.planning.physical import plan_physical
 from rheostat.planning.view import View, view_of
@@ -128,6 +130,39 @@ class Query:
             self._job.applied[component].rescale(slots)
             return
         self._job.loop.inbox.rescale(slots, component)
+
+    def rescale_nodes(self, nodes: int) -> None:
+        """Change the number of nodes, which are Spark executors, from the next epoch on.
+
+        More of them come when the cluster has started them; fewer are left at once, those first whose cached state is
+        worth least. ``query.decisions()`` and ``rheostat inspect`` tell what came of it.
+
+        Args:
+            nodes: the number of executors, within the range that the query was started with.
+
+        Raises:
+            ConfigurationError: the number cannot change, or is not in the range.
+
+        >>> query.rescale_nodes(2)
+        Traceback (most recent call last):
+        ...
+        rheostat.errors.ConfigurationError: nodes=2: local[2] is one node, whose number of cores is fixed
+        """
+        control = self._job.loop.control
+        if control.fixed_nodes:
+            raise ConfigurationError(f"nodes={nodes}: {control.fixed_nodes}")
+        if control.node_range is not None and control.node_range.clip(nodes) != nodes:
+            raise ConfigurationError(f"nodes={nodes}: the query was started with nodes={control.node_range}")
+        self._job.loop.inbox.rescale_nodes(nodes)
+
+    @property
+    def nodes(self) -> tuple[ClusterNode, ...]:
+        """The nodes that were there when the newest epoch began: executor, host and cores of each.
+
+        >>> [(node.name, node.cores) for node in query.nodes]
+        [('driver', 2)]
+        """
+        return self._job.nodes.roster.there
 
     def rebalance(self, component: str | None = None, threshold: float = THRESHOLD) -> None:
         """Move shards from the most to the least loaded slots at the next epoch (Elasticutor section 3.1).
@@ -291,7 +326,7 @@ class Query:
         """
         error = self._spark_query.exception()
         if error is None:
-            return None
+            return self._runner.late_failure
         return self._runner.failure or explain_error(error)
 
     def stop(self, timeout: float = 60.0) -> None:
@@ -309,6 +344,8 @@ class Query:
         """
         self._runner.expect_stop()
         self._spark_query.stop()
+        if self._job.epilogue.is_here:  # called by on_progress, which the query waits for before it ends
+            return
         if not self._ended.wait(timeout):
             raise TimeoutError(f"query {self.name!r} did not stop within {timeout} s")
 
@@ -360,7 +397,11 @@ class Query:
             with suppress(Exception):  # exception() returns it
                 self._spark_query.awaitTermination()
         finally:
+            self._runner.end()
+            with suppress(Exception):  # what was learned is worth less than an orderly end
+                self._job.keep_profile(now=True)
             self._job.recorder.close()
+            self._job.nodes.close()
             self._checkpoint.close()
             self._ended.set()
 

@@ -78,9 +78,8 @@ def resume(
     for table in (*plan.tables, *plan.keyed):
         checkpoint.table_folder(table).create()
     reshard_tables(spark, checkpoint, [plan.tables[name] for name in replan.rerouted])
-    loads = {
-        c.name: ShardLoads.of(checkpoint.shards, checkpoint.manifest.loads.get(c.name, ())) for c in plan.components
-    }
+    remembered = checkpoint.manifest.loads
+    loads = {c.name: ShardLoads.of_text(checkpoint.shards, remembered.get(c.name, "")) for c in plan.components}
     routing = first_routing(plan, checkpoint.shards, slots, kept=checkpoint.manifest.routing, loads=loads)
     return Resumption(
         plan=plan,
@@ -94,7 +93,9 @@ def resume(
 def figures_in(plan: PhysicalPlan, manifest: Manifest) -> Figures:
     """What the epochs of the checkpoint have measured."""
     slots = {name: max(routing) + 1 for name, routing in manifest.routing.items()}
-    return figures_of(plan, manifest.traffic, manifest.loads, slots)
+    shards = {name: len(routing) for name, routing in manifest.routing.items()}
+    loads = {name: ShardLoads.of_text(shards[name], text) for name, text in manifest.loads.items() if name in shards}
+    return figures_of(plan, manifest.traffic, loads, slots)
 
 
 def first_routing(

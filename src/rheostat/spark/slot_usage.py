@@ -19,6 +19,7 @@ class SlotUsage:
     Attributes:
         useful: useful seconds.
         cpu_seconds: seconds of a core.
+        queued: seconds of waiting for a processor.
         memory: bytes of memory at the peak.
         hosts: the host that the slot ran on, in its last task. Slots without a task have the hosts of the tasks that
             read rows for the component, if there are such tasks.
@@ -27,6 +28,7 @@ class SlotUsage:
 
     useful: Floats
     cpu_seconds: Floats
+    queued: Floats
     memory: Floats
     hosts: tuple[str, ...]
     executors: tuple[str, ...]
@@ -41,7 +43,7 @@ class SlotUsage:
         """
         numbers = np.unique(plan.routing)
         useful = np.zeros(len(plan.nodes))
-        cpu, memory = np.full(len(plan.nodes), np.nan), np.full(len(plan.nodes), np.nan)
+        cpu, queued, memory = (np.full(len(plan.nodes), np.nan) for _ in range(3))
         hosts, executors = [""] * len(plan.nodes), [""] * len(plan.nodes)
         for report in reports:
             if report.slot == NO_SLOT:
@@ -49,12 +51,13 @@ class SlotUsage:
             slot, usage = int(numbers[report.slot]), report.usage
             useful[slot] += report.useful
             cpu[slot] = np.nan_to_num(cpu[slot]) + usage.cpu
+            queued[slot] = np.nan_to_num(queued[slot]) + usage.queued
             memory[slot] = np.fmax(memory[slot], usage.memory)
             hosts[slot], executors[slot] = usage.host, usage.executor
         reading = [r.usage for r in reports if r.slot == NO_SLOT]
         for i, slot in enumerate(int(s) for s in numbers if reading and not executors[s]):
             hosts[slot], executors[slot] = reading[i % len(reading)].host, reading[i % len(reading)].executor
-        return cls(useful, cpu, memory, tuple(hosts), tuple(executors))
+        return cls(useful, cpu, queued, memory, tuple(hosts), tuple(executors))
 
 
 def processors_of(reports: Sequence[PartReport]) -> float:

@@ -52,13 +52,19 @@ class SparkProgress:
             return None
 
 
-def newest_progress(query: StreamingQuery) -> str | None:
-    """Return Spark's progress of the last epoch of a query as JSON; None before the first.
+def newest_progress(query: StreamingQuery, epoch: int | None = None) -> str | None:
+    """Return Spark's newest progress of a query as JSON; None before the first.
 
     It is read from the JVM as it is: ``StreamingQuery.lastProgress`` would take it apart and put it together again.
+
+    Args:
+        query: Spark's query.
+        epoch: the epoch that it has to be of; None to take any.
     """
     newest = query._jsq.lastProgress()
-    return None if newest is None else str(newest.json())
+    if newest is None or (epoch is not None and newest.batchId() != epoch):
+        return None
+    return str(newest.json())
 
 
 def rows_behind(source: dict[str, Any]) -> float:

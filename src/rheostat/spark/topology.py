@@ -5,22 +5,27 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
+from pyspark import SparkContext
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rheostat.choices import ExplainFormat, LayoutChoice
 from rheostat.durations import Duration, micros
+from rheostat.elastic.elysium.live.profile_policies import NodePolicy
 from rheostat.elastic.loop.events import EventKind
 from rheostat.elastic.loop.loop import PolicyLoop
 from rheostat.elastic.loop.stored_proposal import Setting
+from rheostat.elastic.model.node_range import NodeRange
 from rheostat.elastic.model.policy import Elastic, Policy
 from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.policies import policy_for_spark
 from rheostat.elastic.routing.slot_choice import SlotChoice
 from rheostat.elastic.routing.table import DEFAULT_SHARDS, MAX_SHARDS, check_shards
 from rheostat.errors import ConfigurationError
+from rheostat.planning.declarations import declarations
 from rheostat.planning.feeds import combinable
 from rheostat.planning.physical import plan_physical
 from rheostat.planning.table_forms import TableForms
@@ -31,12 +36,17 @@ from rheostat.spark.decision_log import DecisionLog
 from rheostat.spark.epoch.apply_operator import ApplyOperator
 from rheostat.spark.epoch.epoch_runner import EpochRunner
 from rheostat.spark.epoch.query_context import Probe, QueryContext
+from rheostat.spark.executors.executor_client import SparkExecutors
+from rheostat.spark.executors.executor_nodes import ExecutorNodes
+from rheostat.spark.homes import SlotHomes
+from rheostat.spark.hosts import HostWatch, has_executors
 from rheostat.spark.input.epoch_streams import streaming_input
 from rheostat.spark.map_check import check_map
 from rheostat.spark.observer import Observer
 from rheostat.spark.output.sink_writers import clean_staging
 from rheostat.spark.pacer import Pacer
 from rheostat.spark.policy_guard import PolicyGuard
+from rheostat.spark.profile_keeper import ProfileKeeper, with_profile
 from rheostat.spark.progress import Progress
 from rheostat.spark.query import Query
 from rheostat.spark.replanner import Replanner
@@ -48,6 +58,9 @@ from rheostat.topology.nodes import Source
 
 AVAILABLE_NOW = "available now"
 """The trigger that processes all available input, in as many epochs as it takes, and then ends the query."""
+
+_ROOM = 4
+"""The most slots per core that a policy may use which scales nodes: slots may take turns."""
 
 _HISTORY = 1000
 """How many epochs ``Query.progress`` keeps."""
@@ -80,6 +93,7 @@ class Topology(Graph):
         checkpoint: str,
         *,
         slots: int | tuple[int, int] | None = None,
+        nodes: NodeRange | int | None = None,
         shards: int = DEFAULT_SHARDS,
         trigger: str = "0 seconds",
         retain: int = 10,
@@ -89,6 +103,7 @@ class Topology(Graph):
         policy_limit: Duration = "5 seconds",
         pace: bool | None = None,
         layout: LayoutChoice = "auto",
+        history: Path | str | None = None,
         record: Path | str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         probe: Probe | None = None,
@@ -103,6 +118,10 @@ class Topology(Graph):
                 ``(1, 16)`` gives the fewest and most that a policy may use: a new checkpoint starts with as many as
                 Spark has cores, another one with what it had, both within the range. With a single number such a policy
                 may use up to as many as Spark has cores.
+            nodes: how many Spark executors the query may have, as in ``rh.nodes(min=1, max=8)``, on standalone, YARN or
+                Kubernetes. A policy that scales nodes, and ``query.rescale_nodes``, stay in that range. It starts with
+                what the checkpoint had, else with what Spark has, within the range. By default the executors are
+                Spark's own affair.
             shards: number of shards that keys are hashed into; fixed when the checkpoint is created.
             trigger: how often an epoch begins, as in ``"1 second"``. ``"0 seconds"`` begins each epoch as soon as the
                 previous one ends; ``"available now"`` processes all available input and then ends.
@@ -121,6 +140,8 @@ class Topology(Graph):
             layout: who aggregates the rows of windows. ``"split"``: Spark, before anything is sent; ``"combined"``: the
                 tasks that keep the state, from rows as they are. The default measures both costs and changes between
                 epochs; ``query.decisions()`` says why. Results are the same.
+            history: a recorded load for the forecasts of ``"elysium-proactive"``, instead of the query's own: a
+                recording of ``record=``, or a CSV file with times and rows per second.
             record: a new file on the driver's machine that records what the policy sees and decides in every epoch, for
                 ``rheostat simulate --replay``; ``query.record`` begins a recording later.
             on_progress: called with the ``Progress`` of every epoch.
@@ -150,22 +171,31 @@ class Topology(Graph):
         spark = self._sources[0].frame.sparkSession
         cores = spark.sparkContext.defaultParallelism
         _policy_and_slots(policy, slo, slots, cores, MAX_SHARDS)  # errors come before anything is written
+        client, allowed_nodes = SparkExecutors(spark), _node_range(nodes)
+        ExecutorNodes(client, allowed_nodes)
         opened = Checkpoint.open(checkpoint, shards, retain)
         try:
-            chosen, choice = _policy_and_slots(policy, slo, slots, cores, opened.shards)
+            chosen, choice = _policy_and_slots(
+                policy, slo, slots, cores, opened.shards, _room(allowed_nodes, cores, len(client.there()))
+            )
             resumed = resume(self, opened, slots=choice, drop=drop, spark=spark)
-            remembered = {name: loads.to_pairs() for name, loads in resumed.loads.items()}
             observer = Observer(
                 opened.shards,
-                remembered,
+                resumed.loads,
                 cores,
                 began=time.monotonic(),
                 components=resumed.plan.components,
                 trigger=0.0 if interval is None else micros(trigger) / 1e6,
             )
-            actuator = SparkActuator(resumed.routing, [c.name for c in resumed.plan.components if c.attributes])
             log = DecisionLog(opened.folder / "events")
-            setting = Setting(chosen.name, choice.wanted, choice.allowed)
+            keeper = ProfileKeeper(opened.folder, self.name)
+            note = partial(log.note, EventKind.PROFILE, opened.manifest.epoch + 1)
+            known = with_profile(chosen, keeper, declarations(self, resumed.plan), history, note)
+            executors = ExecutorNodes(client, allowed_nodes, log.note, log.nodes)
+            chosen = _on_nodes(known, allowed_nodes, executors)
+            keyed = [c.name for c in resumed.plan.components if c.attributes]
+            actuator = SparkActuator(resumed.routing, keyed, executors.wanted)
+            setting = Setting(chosen.name, choice.wanted, choice.allowed, None if executors.fixed else allowed_nodes)
             proposals = log.resume(actuator.plan, setting, opened.manifest.epoch)
             if resumed.replan.rerouted:
                 tables = ", ".join(resumed.replan.rerouted)
@@ -174,7 +204,7 @@ class Topology(Graph):
                 values = {"policy": chosen.name, "promise": str(slo or ""), "slots": choice.allowed or choice.wanted}
                 log.note(EventKind.STARTED, opened.manifest.epoch + 1, **values)
             clean_staging(s.sink for s in self.sinks)
-            history: deque[Progress] = deque(maxlen=_HISTORY)
+            shown: deque[Progress] = deque(maxlen=_HISTORY)
             job = QueryContext(
                 graph=self,
                 plan=resumed.plan,
@@ -189,26 +219,31 @@ class Topology(Graph):
                     allowed=choice.allowed,
                     resumed=proposals,
                     guard=PolicyGuard(limit),
+                    node_range=allowed_nodes,
+                    fixed_nodes=executors.fixed,
                 ),
+                nodes=executors,
                 decision_log=log,
                 applied=_applied(resumed.plan, opened, cores),
                 promise=slo,
                 pacer=None if slo is None or pace is False else _pacer(slo, opened, log),
-                on_progress=_recorder(history, on_progress),
+                on_progress=_recorder(shown, on_progress),
                 probe=probe or _no_probe,
                 forms=TableForms(layout, tuple(combinable(resumed.plan))),
+                keeper=keeper,
+                homes=_homes(opened, resumed.plan, log, spark.sparkContext),
             )
             if record is not None:
                 job.record(record, complete=True)
             runner = EpochRunner(job, Replanner().before_epoch)
             spark_query = self._start_spark(runner, opened, interval)
-            observer.follow(lambda: newest_progress(spark_query))
+            observer.follow(lambda epoch: newest_progress(spark_query, epoch))
             if job.pacer is not None:
                 job.pacer.attach(spark_query)
         except BaseException:
             opened.close()
             raise
-        return Query(spark_query, runner, history)
+        return Query(spark_query, runner, shown)
 
     def explain(self, format: ExplainFormat = "text", slots: int = 2) -> str:
         """A description of how the topology would run: components, shuffles and how each window is derived.
@@ -267,15 +302,43 @@ class Topology(Graph):
 
 
 def _policy_and_slots(
-    policy: Policy | str | None, slo: Latency | None, slots: int | tuple[int, int] | None, cores: int, shards: int
+    policy: Policy | str | None,
+    slo: Latency | None,
+    slots: int | tuple[int, int] | None,
+    cores: int,
+    shards: int,
+    room: int = 0,
 ) -> tuple[Policy, SlotChoice]:
-    """The policy of a query, and its slots."""
+    """The policy of a query, and its slots; up to ``room`` of them if it scales nodes and the user does not say."""
     if slo is not None and not isinstance(slo, Latency):
         raise ConfigurationError(f"slo={slo!r} is not a promise: pass rh.Latency('1 second', over='1 second')")
     chosen = policy_for_spark(policy, slo)
     scales = isinstance(chosen, Elastic)
+    if slots is None and room and scales and isinstance(chosen, NodePolicy):
+        slots = 1, min(room, shards)
     choice = SlotChoice.of(slots, policy=chosen.name, scales=scales, cores=cores, shards=shards)
     return policy_for_spark(policy, slo, choice.allowed), choice
+
+
+def _node_range(nodes: NodeRange | int | None) -> NodeRange | None:
+    """What ``start(nodes=...)`` allows."""
+    if nodes is None or isinstance(nodes, NodeRange):
+        return nodes
+    if isinstance(nodes, int) and not isinstance(nodes, bool):
+        return NodeRange(nodes, nodes)
+    raise ConfigurationError(f"nodes={nodes!r} is neither a number nor a range: pass rh.nodes(min=1, max=8)")
+
+
+def _room(nodes: NodeRange | None, cores: int, there: int) -> int:
+    """The most slots of a query that may have so many nodes; 0 if the number of nodes is not its to change."""
+    return 0 if nodes is None else _ROOM * nodes.most * max(cores // max(there, 1), 1)
+
+
+def _on_nodes(policy: Policy, nodes: NodeRange | None, executors: ExecutorNodes) -> Policy:
+    """The policy with the range of nodes, if it scales nodes and their number can change."""
+    if nodes is None or executors.fixed or not isinstance(policy, NodePolicy):
+        return policy
+    return policy.on_nodes(nodes.least, nodes.most)
 
 
 def _applied(plan: PhysicalPlan, checkpoint: Checkpoint, cores: int) -> dict[str, ApplyOperator]:
@@ -285,6 +348,19 @@ def _applied(plan: PhysicalPlan, checkpoint: Checkpoint, cores: int) -> dict[str
         name: ApplyOperator.resumed(applied.apply, applied.apply.slots or cores, learned.get(name, {}))
         for name, applied in plan.applied.items()
     }
+
+
+def _homes(checkpoint: Checkpoint, plan: PhysicalPlan, log: DecisionLog, context: SparkContext) -> SlotHomes:
+    """The homes of slots. They matter on a cluster whose hosts keep copies of segments, or are not equally fast."""
+    if not has_executors(str(context.master)):
+        return SlotHomes()
+    homes = SlotHomes(
+        HostWatch(context).read,
+        keeps_copies=not checkpoint.folder.is_local,
+        note=lambda epoch, what: log.note(EventKind.HOMES, epoch, what=what),
+    )
+    homes.resume(checkpoint.manifest, plan)
+    return homes
 
 
 def _pacer(slo: Latency, checkpoint: Checkpoint, log: DecisionLog) -> Pacer:

@@ -52,6 +52,7 @@ class RowFeeder:
         self._times = times
         self._bytes = memoryview(b"".join(lines))
         self._ends = np.concatenate([[0], np.cumsum([len(line) for line in lines], dtype=np.int64)])
+        self._ending = threading.Event()
         self._closing = threading.Event()
         self._done = threading.Event()
         self._server = socket.create_server((HOST, 0))
@@ -68,8 +69,20 @@ class RowFeeder:
         self._done.wait(timeout)
         return self.sent == len(self._times)
 
+    def end(self, timeout: float = _STUCK) -> bool:
+        """Send no further rows, and keep the connection open; True if the last ones were sent before the timeout.
+
+        >>> with RowFeeder(np.array([0.0, 3600.0]), np.array([7, 3])) as feed:
+        ...     with socket.create_connection((HOST, feed.port)) as receiver:
+        ...         receiver.recv(100), feed.end(10.0), feed.sent
+        (b'7,0\\n', True, 1)
+        """
+        self._ending.set()
+        return self._done.wait(timeout)
+
     def close(self) -> None:
         """End the feed and close the connection."""
+        self._ending.set()
         self._closing.set()
         self._server.close()
         self._thread.join(timeout=_STUCK)
@@ -100,7 +113,7 @@ class RowFeeder:
 
     def _send_all(self, receiver: socket.socket) -> None:
         begin, self.began = time.monotonic(), time.time()
-        while self.sent < len(self._times) and not self._closing.wait(_STEP):
+        while self.sent < len(self._times) and not self._ending.wait(_STEP):
             now = time.monotonic() - begin
             due = int(np.searchsorted(self._times, now, side="right"))
             if due > self.sent:

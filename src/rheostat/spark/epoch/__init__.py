@@ -12,5 +12,7 @@ In reading order:
 ``applied_work``   the apply operators in one epoch
 ``source_counts``  rows, late rows and newest event time of every source
 ``stream_stager``  stages streams that no task has staged, with plans that are kept
+``epoch_progress``  the progress of an epoch
+``epilogue``       what follows a commit, done while Spark chooses the rows of the next epoch
 ``clocks``         watermarks of merged streams, and the time at which Spark began an epoch
 """

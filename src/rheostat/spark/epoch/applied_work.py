@@ -56,7 +56,7 @@ class AppliedWork:
                 setting.staging.get(node.name),
                 spark=setting.spark,
                 stages=query.stages,
-                fixed=from_source and query.fixed,
+                fixed=query.is_fixed(node.upstream),
             )
             if from_source and any(c.must_observe for c in query.counters.values()):
                 self.observed.update(read_observed(run.metrics()))

@@ -29,11 +29,14 @@ from rheostat.topology.nodes import Apply
 BY_COST, IN_TURN = "deal by cost", "deal in turn"
 """What an operator decides before an epoch."""
 
-_GROWN = 1.125
-"""Growth of what is known after which routers are told."""
+_GROWN, _OLD = 1.125, 4
+"""Growth of what is known after which routers are told, and epochs after which they are told in any case."""
 
-_OLD = 4
-"""Epochs after which routers are told in any case."""
+_KEPT_GROWN, _KEPT_OLD = 2.0, 32
+"""The same while there are no routers, and what is known is only kept for a restart."""
+
+_ALL = 8
+"""While rows are dealt in turn, all slots measure costs in every so many epochs, and one of them in the others."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ class ApplyOperator:
             fixed: True if the same rows give the same in every epoch, so that Spark's plan can be used again.
         """
         apply, slots, by_cost = self.apply, self.slots, self.choice.by_cost
-        leaf = rows.input_rows if fixed else None
+        leaf = rows.leaf([apply.upstream]) if fixed else None
         most = routers_for(self.learned.rows) if by_cost else slots
         columns = {c.name: c.type for c in apply.inputs}
         # Results of operators are files, which are always read in the same order.
@@ -186,16 +189,22 @@ class ApplyOperator:
         if self.choice.by_cost:
             factors, longest = self.learned.speeds, self.apply.grouping == "lpt"
             dealing = Dealing(sketch=self._text(), factors=factors, longest_first=longest)
-        # While costs are uniform, one slot after the other looks whether they still are. It is all that frames need.
+        return ApplySpec(epoch=epoch, staging=staging, measuring=self._measuring(epoch), dealing=dealing)
+
+    def _measuring(self, epoch: int) -> tuple[int, ...]:
+        """The slots that measure costs. To see that costs are still uniform, one slot after the other is enough."""
         watching = self.learned.known and not self.choice.by_cost
-        measuring = (epoch % self.slots,) if watching else tuple(range(self.slots))
-        return ApplySpec(epoch=epoch, staging=staging, measuring=measuring, dealing=dealing)
+        if watching and epoch % _ALL:
+            return (epoch % self.slots,)
+        return tuple(range(self.slots))
 
     def _text(self) -> str:
         """The sketch of costs as text. It is written anew when it has grown or is old, not in every epoch."""
         text, executions, age = self._told
         known = self.learned.sketch.executions
-        if not text or known > _GROWN * executions or age >= 2 * _OLD:  # asked twice in an epoch: to deal, to store
+        # With routers it is asked for twice in an epoch: to deal, and to store.
+        grown, old = (_GROWN, 2 * _OLD) if self.choice.by_cost else (_KEPT_GROWN, _KEPT_OLD)
+        if not text or known > grown * executions or age >= old:
             text, executions, age = self.learned.text(), known, 0
         self._told = (text, executions, age + 1)
         return text

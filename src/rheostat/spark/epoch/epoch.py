@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-import numpy as np
 from pyspark.sql import DataFrame
 
 from rheostat.elastic.loop.decision import Decision
+from rheostat.elastic.loop.events import EventKind
 from rheostat.elastic.loop.turn import Turn
-from rheostat.elastic.routing.balance import imbalance
+from rheostat.elastic.routing.cached_state import cached_bytes
 from rheostat.errors import CheckpointError
 from rheostat.planning.enorm.form_watch import IngestSample
 from rheostat.planning.feeds import StreamSql, passes
@@ -21,6 +21,7 @@ from rheostat.spark.actuator import EpochRouting
 from rheostat.spark.epoch.ahead_counts import AheadCounter
 from rheostat.spark.epoch.applied_work import AppliedWork
 from rheostat.spark.epoch.clocks import BatchStart, batch_start, batch_time, with_clocks
+from rheostat.spark.epoch.epoch_progress import CommittedEpoch
 from rheostat.spark.epoch.epoch_state import EpochSetting, EpochState
 from rheostat.spark.epoch.level import Level
 from rheostat.spark.epoch.query_context import QueryContext
@@ -28,9 +29,8 @@ from rheostat.spark.epoch.source_counts import CountedWrite, Observed, SourceCou
 from rheostat.spark.epoch.stream_stager import StreamStager
 from rheostat.spark.input.epoch_streams import EpochStreams
 from rheostat.spark.output.epoch_outputs import EpochOutputs
-from rheostat.spark.progress import Progress, latency_of
 from rheostat.spark.stage.planned_stages import observed_metrics
-from rheostat.spark.stage.task_reports import NO_SLOT, PartReport, ResultFile
+from rheostat.spark.stage.task_reports import PartReport, ResultFile
 from rheostat.state.manifest import SourceState
 from rheostat.topology.nodes import Source
 
@@ -60,7 +60,7 @@ class Epoch:
         self._observed: dict[str, Observed] = {}
         self._only_written = False
         self._counted_writes: dict[str, CountedWrite] = {}
-        self._streams = EpochStreams(query.graph, batch, query.arrivals)
+        self._streams = EpochStreams(query.graph, batch, query.arrivals, query.scans)
         self._stager = StreamStager(self._streams, query.stages, query.is_fixed)
         self._outputs = EpochOutputs(
             graph=query.graph,
@@ -70,6 +70,7 @@ class Epoch:
             spark=self._streams.spark,
         )
         self._routing = EpochRouting(routing=query.actuator.routing)
+        self._homes: dict[str, tuple[str, ...]] = {}
         self._applied = AppliedWork(query, epoch)
         self._counted: dict[str, dict[int, int]] = {}
         self._decisions: list[Decision] = []
@@ -80,22 +81,31 @@ class Epoch:
         """Run the epoch, in this order:
 
         1. Prepare the input: cache rows that are read more than once, and count rows where that is needed.
-        2. Fix the routing, which may differ from that of the last epoch.
+        2. Fix the routing, which may differ from that of the last epoch, and the hosts that slots prefer.
         3. For each level: run apply operators, ingest rows, close the windows that the watermark has passed, stage the
            results. The watermarks advance after the first level has ingested its rows.
         4. Write the sinks, which are idempotent by epoch.
         5. Commit by writing the manifest. Before that, nothing of the epoch counts; afterwards, everything does.
-        6. Delete staged files and report the progress.
+        6. Complete the observation, delete staged files and report the progress, while Spark chooses the rows of the
+           next epoch.
         """
         try:
             before = self._watermarks_before()
             self._prepare_input()
             self._step("input")
             self._routing = self._fix_routing()
+            self._homes = self._query.homes.begin(
+                self._epoch,
+                self._query.plan,
+                self._routing.routing,
+                self._state.segments,
+                self._query.observer.host_speeds,
+            )
             counts, after = self._run_levels(before)
             self._write_sinks(before, counts)
             self._commit(counts, after)
-            self._finish(counts)
+            now, seconds = time.time() * 1e6, time.perf_counter() - self._began
+            self._query.epilogue.begin(lambda: self._finish(counts, now, seconds))
         finally:
             self._streams.release()
 
@@ -140,12 +150,17 @@ class Epoch:
     def _fix_routing(self) -> EpochRouting:
         """Begin the epoch with a routing that may differ from that of the last one, in this order:
 
-        1. Run one turn of the policy loop with the newest observation.
-        2. Store what it decided. If the epoch is not committed, the next run finds the proposal and resumes it.
-        3. Request the plan, and begin the epoch with its routing.
-        4. Limit the rows of the epochs to come.
+        1. Look which nodes are there.
+        2. Run one turn of the policy loop with the newest observation.
+        3. Store what it decided. If the epoch is not committed, the next run finds the proposal and resumes it.
+        4. Request the plan, begin the epoch with its routing, and ask for nodes or release some.
+        5. Limit the rows of the epochs to come.
         """
-        query, plan = self._query, self._query.actuator.plan
+        query = self._query
+        query.observer.see_nodes(query.nodes.observe(self._epoch), query.nodes.delay)
+        if query.nodes.follows:
+            query.actuator.follow_nodes(query.nodes.wanted)
+        plan = query.actuator.plan
         seen = query.observer.before(self._counted, *self._batch_starts())
         loads = query.observer.expected(self._counted)
 
@@ -157,9 +172,14 @@ class Epoch:
         query.recorder.add(self._epoch, seen, plan, turn)
         self._policy_failure = "" if turn.policy_error is None else str(turn.policy_error)
         routing = query.actuator.begin(self._epoch, turn, loads)
+        if not query.nodes.fixed:
+            speeds = dict(zip(seen.executors, seen.speeds.tolist(), strict=True))
+            query.nodes.want(query.actuator.plan.nodes, self._epoch, cached_bytes(seen.operators), speeds)
+            query.observer.see_nodes(query.nodes.roster, query.nodes.delay)
         self._decisions += self._new_forms()
         if query.pacer is not None:
             query.pacer.after_turn(seen, query.actuator.plan, self._epoch, self._streams.spark)
+        query.keep_profile()
         return routing
 
     def _new_forms(self) -> list[Decision]:
@@ -203,7 +223,7 @@ class Epoch:
             reports += level.close(setting, after, self._state)
             results += [result for report in reports for result in report.results]
             for operator, staged in self._outputs.stage(results).items():
-                self._streams.add_results(operator, staged.frame, staged.rows)
+                self._streams.add_results(operator, staged)
             self._step("close")
         return counts, after
 
@@ -216,6 +236,7 @@ class Epoch:
             staging=self._outputs.staging,
             moved=self._routing.moved,
             expected=self._routing.expected,
+            homes=self._homes,
             combined=self._query.forms.combined(self._manifest.forms),
             processing_time=self._processing_time(),
         )
@@ -301,10 +322,10 @@ class Epoch:
         2. Make the observation of the epoch, so that the manifest has the load of every shard, and learn what the rows
            of apply operators cost.
         3. Write the manifest: segments, watermarks, routing, counters, loads, costs. This write is the commit.
-        4. Now that the latency of rows is known, add it to the observation.
         """
         self._state.expire(self._query.plan.tables, after)
         self._observe(counts)
+        self._query.homes.learn(self._state.reports, self._state.segments)
         changes = [*self._manifest.changes, *(c.to_json() for c in self._routing.changes)]
         self._query.checkpoint.commit(
             self._manifest.at(
@@ -315,14 +336,15 @@ class Epoch:
                 routing=dict(self._routing.routing),
                 tables=self._state.segments,
                 totals=self._totals(counts),
-                loads={n: loads.to_pairs() for n, loads in self._query.observer.loads.items()},
+                loads={n: loads.to_text() for n, loads in self._query.observer.loads.items()},
                 changes=tuple(changes[-_KEPT_CHANGES:]),
                 learned=self._applied.learned(),
                 traffic=after_epoch(self._manifest.traffic, self._traffic()),
                 forms=self._query.forms.after(self._manifest.forms, self._samples),
+                homes=dict(self._query.homes.homes),
             )
         )
-        self._query.meter.add(self._query.observer.commit(time.time() * 1e6), self._query.observer.points)
+        self._step("commit")
 
     def _observe(self, counts: Mapping[str, SourceCounts]) -> None:
         """Make the observation of this epoch, for the turn of the policy loop before the next one."""
@@ -334,6 +356,7 @@ class Epoch:
             time=time.monotonic(),
             rows=sum(c.rows for c in counts.values()),
             segments=self._state.segments,
+            homes=self._homes,
         )
 
     def _traffic(self) -> dict[str, dict[str, float]]:
@@ -355,54 +378,36 @@ class Epoch:
         totals.update(rows=sum(c.rows for c in counts.values()), results=sum(self._outputs.counts.values()))
         return dict(totals)
 
-    def _finish(self, counts: Mapping[str, SourceCounts]) -> None:
-        """Delete staged files, and report the progress."""
+    def _finish(self, counts: Mapping[str, SourceCounts], now: float, seconds: float) -> None:
+        """Complete the observation, since the latency of rows is known now; delete staged files; report the progress;
+        ask Spark for its own.
+
+        Args:
+            counts: the counts of every source.
+            now: the time of the commit, in microseconds since 1970.
+            seconds: how long the epoch took.
+        """
+        self._query.meter.add(self._query.observer.commit(now), self._query.observer.points)
         self._outputs.discard()
-        self._step("commit")
-        self._query.on_progress(self._progress(counts))
-
-    def _progress(self, counts: Mapping[str, SourceCounts]) -> Progress:
-        manifest, reports = self._query.checkpoint.manifest, self._state.reports
-        tables = self._query.plan.tables
-        # Windows over the results of operators have late rows, too; the counts have only those of sources.
-        downstream = [done for r in reports for t, done in r.tables.items() if t in tables and tables[t].level > 0]
-        useful = self._by_slot(lambda report: report.useful) | self._applied.by_slot(lambda report: report.useful)
-        seconds = self._by_slot(lambda report: report.seconds) | self._applied.by_slot(lambda report: report.seconds)
-        return Progress(
-            epoch=self._epoch,
-            rows=sum(c.rows for c in counts.values()),
-            late=sum(c.late for c in counts.values()) + sum(t.late for t in downstream),
-            dropped=sum(c.dropped for c in counts.values()) + sum(t.dropped for t in downstream),
-            nulls=sum(c.nulls for c in counts.values()),
-            partials=sum(t.partials for r in reports for t in r.tables.values()),
-            results=self._outputs.counts,
-            watermarks=manifest.watermarks,
-            state_bytes=manifest.state_bytes,
-            state_rows=manifest.state_rows,
-            seconds=time.perf_counter() - self._began,
-            steps=self._steps,
-            slot_seconds=seconds,
-            imbalance={name: round(imbalance(np.array(slots)), 3) for name, slots in useful.items()},
-            hottest=self._query.observer.hottest,
-            hot=self._routing.hot,
-            changes=self._routing.changes,
-            fetched_bytes=sum(r.fetched for r in reports),
-            migrated_bytes=sum(r.migrated for r in reports),
-            latency=latency_of(self._query.observer.newest.latency, self._query.observer.points),
-            decisions=(*self._decisions, *self._applied.decisions),
-            policy_failure=self._policy_failure,
-            success_rate=float("nan") if self._query.promise is None else self._query.meter.read().success_rate,
-        )
-
-    def _by_slot(self, value: Callable[[PartReport], float]) -> dict[str, list[float]]:
-        """By component, the sum of a value over the reports of each slot."""
-        sums: dict[str, list[float]] = {}
         for report in self._state.reports:
-            slots = max(self._routing.routing[report.component]) + 1
-            by_slot = sums.setdefault(report.component, [0.0] * slots)
-            if report.slot != NO_SLOT:
-                by_slot[report.slot] += value(report)
-        return sums
+            if report.damaged:
+                files = ", ".join(report.damaged)
+                self._query.decision_log.note(EventKind.DAMAGED, self._epoch, host=report.usage.host, files=files)
+        committed = CommittedEpoch(
+            epoch=self._epoch,
+            counts=counts,
+            reports=self._state.reports,
+            applied=self._applied,
+            routing=self._routing,
+            homes=self._homes,
+            results=self._outputs.counts,
+            steps=self._steps,
+            seconds=seconds,
+            decisions=self._decisions,
+            policy_failure=self._policy_failure,
+        )
+        self._query.on_progress(committed.progress(self._query))
+        self._query.observer.fetch(self._query.epilogue.wanted)
 
     def _step(self, name: str) -> None:
         """Record how long a step took, and call the probe."""

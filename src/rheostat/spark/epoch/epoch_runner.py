@@ -45,6 +45,7 @@ class EpochRunner:
         query: the query as its newest epoch ran it.
         resumed: the newest epoch that was committed when the query started; -1 in a new checkpoint.
         failure: the error that ended the last failed epoch, as the user should see it; None if none failed.
+        late_failure: the same, if it came after the commit of the last epoch, so that Spark does not know of it.
     """
 
     def __init__(self, query: QueryContext, before_epoch: BeforeEpoch = _as_it_is) -> None:
@@ -54,14 +55,27 @@ class EpochRunner:
         self._stopping = False
         self.resumed = query.checkpoint.manifest.epoch
         self.failure: BaseException | None = None
+        self.late_failure: BaseException | None = None
 
     def expect_stop(self) -> None:
         """Note that the query is about to be stopped, so that an epoch that fails now is reported as stopped."""
         self._stopping = True
 
+    def end(self, timeout: float = 60.0) -> None:
+        """Wait for what follows the last commit, after Spark's query has ended; note an error as ``failure``.
+
+        Args:
+            timeout: seconds to wait.
+        """
+        try:
+            self.query.epilogue.finish(timeout)
+        except BaseException as error:
+            self.failure = self.late_failure = explain_error(error)
+
     def __call__(self, batch: DataFrame, epoch: int) -> None:
         """Run an epoch. An epoch that was committed before a crash, which Spark then repeats, is skipped."""
         try:
+            self.query.epilogue.finish()
             if epoch != self.query.checkpoint.manifest.epoch:
                 self._check_next(epoch)
                 self._configure(batch)

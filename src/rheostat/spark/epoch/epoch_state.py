@@ -69,6 +69,7 @@ class EpochSetting:
         staging: by operator whose results are read, the folder for its result files.
         moved: by component, the shards whose slot differs from that in the previous epoch.
         expected: by component and slot, the expected useful seconds.
+        homes: by component, the host that each slot prefers; empty if that does not matter.
         combined: names of the tables whose rows are aggregated by tasks, and not by Spark.
         processing_time: when Spark began the epoch, in microseconds, the same if the epoch is repeated; None if no
             state expires by processing time.
@@ -81,8 +82,19 @@ class EpochSetting:
     staging: Mapping[str, Folder]
     moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     expected: Mapping[tuple[str, int], float] = field(default_factory=dict)
+    homes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     combined: Collection[str] = ()
     processing_time: int | None = None
+
+    def hosts_of(self, parts: Sequence[tuple[str, int]]) -> list[str]:
+        """For every task the host that it prefers, empty text if it has none; an empty list if no component has homes.
+
+        Args:
+            parts: for every task, its component and slot.
+        """
+        if not self.homes:
+            return []
+        return [self.homes[name][slot] if name in self.homes else "" for name, slot in parts]
 
     def now(self, table: KeyedTable) -> int | None:
         """The time by which the state of a table expires, in microseconds: its watermark or the processing time."""

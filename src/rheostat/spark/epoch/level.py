@@ -113,7 +113,7 @@ class Level:
         windows = self._windows_to_ingest(setting, state, fold)
         keyed = self._keyed_to_ingest(setting, state, fold)
         spec = self._spec(setting, self._parts(setting, self.components), windows, keyed, feeds)
-        routes = self._routes(spec)
+        routes, hosts = self._routes(spec), setting.hosts_of(spec.parts)
 
         def build() -> DataFrame:
             rows.create_views()
@@ -121,11 +121,19 @@ class Level:
             return ingest_stage(setting.spark.sql(sql), len(spec.parts), self._by_name)
 
         if leaf is None:
-            run = run_once(build(), spec, observing=observing)
+            run = run_once(build(), spec, hosts=hosts, observing=observing)
         else:
             key = feeds_sql(feeds, self.plan, streams, lambda _: "any"), len(spec.parts)
             run = self.stages.run(
-                self._name, key, build, spec, spark=setting.spark, rows=leaf, arrays=routes, observing=observing
+                self._name,
+                key,
+                build,
+                spec,
+                spark=setting.spark,
+                rows=leaf,
+                arrays=routes,
+                hosts=hosts,
+                observing=observing,
             )
         state.add(run.reports, fold)
         return run
@@ -188,6 +196,7 @@ class Level:
             lambda: close_stage(setting.spark, slots, self._by_name),
             spec,
             spark=setting.spark,
+            hosts=setting.hosts_of(spec.parts),
         )
         state.add(run.reports, {})
         return run.reports

@@ -11,20 +11,27 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from rheostat.elastic.elysium.live.profile_policies import Profiled
 from rheostat.elastic.loop.loop import PolicyLoop
 from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.model.slo import SloMeter
 from rheostat.elastic.record.recording import Header, RecordedComponent, settings_of
+from rheostat.planning.declarations import declarations
 from rheostat.planning.table_forms import TableForms
 from rheostat.planning.tables import PhysicalPlan
 from rheostat.spark.actuator import SparkActuator
 from rheostat.spark.decision_log import DecisionLog
 from rheostat.spark.epoch.apply_operator import ApplyOperator
+from rheostat.spark.epoch.epilogue import Epilogue
 from rheostat.spark.epoch.source_counts import SourceCounter
+from rheostat.spark.executors.executor_nodes import ExecutorNodes
+from rheostat.spark.homes import SlotHomes
 from rheostat.spark.input.lineage import is_fixed
 from rheostat.spark.input.natural_arrival import natural_arrival
+from rheostat.spark.input.result_scans import ResultScans
 from rheostat.spark.observer import Observer
 from rheostat.spark.pacer import Pacer
+from rheostat.spark.profile_keeper import ProfileKeeper
 from rheostat.spark.progress import Progress
 from rheostat.spark.recorder import Recorder
 from rheostat.spark.stage.planned_stages import PlannedStages
@@ -58,8 +65,13 @@ class QueryContext:
         recorder: writes what every turn of the loop saw and decided, once it has a file.
         meter: measures how well the promise is kept.
         stages: the Spark plans of stages that epochs have in common.
+        scans: reads results of operators.
         applied: the apply operators by name, with what they have learned.
         forms: says which tables are split and which combined.
+        epilogue: does what follows the commit of an epoch.
+        nodes: the executors that are there, and those that are asked for.
+        keeper: keeps the profile that the policy learns; None if nothing is kept.
+        homes: the hosts that slots prefer.
     """
 
     graph: Graph
@@ -72,12 +84,17 @@ class QueryContext:
     decision_log: DecisionLog
     on_progress: Callable[[Progress], None]
     probe: Probe
+    nodes: ExecutorNodes
     promise: Latency | None = None
     pacer: Pacer | None = None
     recorder: Recorder = field(default_factory=Recorder)
     stages: PlannedStages = field(default_factory=PlannedStages)
+    scans: ResultScans = field(default_factory=ResultScans)
     applied: Mapping[str, ApplyOperator] = field(default_factory=dict)
     forms: TableForms = field(default_factory=TableForms)
+    epilogue: Epilogue = field(default_factory=Epilogue)
+    keeper: ProfileKeeper | None = None
+    homes: SlotHomes = field(default_factory=SlotHomes)
     meter: SloMeter = field(init=False)
     _fixed: dict[str, bool] = field(default_factory=dict, init=False)
 
@@ -113,6 +130,22 @@ class QueryContext:
                 complete=complete,
             ),
         )
+
+    @cached_property
+    def declarations(self) -> dict[str, str]:
+        """By component, the fingerprint of what the user declared."""
+        return declarations(self.graph, self.plan)
+
+    def keep_profile(self, *, now: bool = False) -> None:
+        """Write what the policy has learned of the query, if it is time.
+
+        Args:
+            now: True to write it in any case, because the query ends.
+        """
+        control = self.loop.control
+        if self.keeper is not None and isinstance(control.policy, Profiled):
+            write = self.keeper.save if now else self.keeper.after_turn
+            write(control.policy, control.history, self.declarations)
 
     @cached_property
     def sources(self) -> list[Source]:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rheostat.planning.feeds import StreamSql
+from rheostat.spark.input.result_scans import Results, ResultScans
 from rheostat.topology.graph import Graph
 from rheostat.topology.nodes import Source
 
@@ -19,12 +20,6 @@ _TAG = "rheostat_source"
 
 _LEAF = "LogicalRDD"
 """The plan of a micro-batch as Spark hands it over."""
-
-_FEW = 10_000
-"""So many results are read by one task: a second task, and its file, would cost more than they save."""
-
-ReadResults = Callable[[SparkSession], DataFrame]
-"""Reads the results of an operator in this epoch."""
 
 
 def streaming_input(sources: Sequence[Source]) -> DataFrame:
@@ -46,15 +41,18 @@ class EpochStreams:
         graph: the topology.
         batch: Spark's micro-batch of ``streaming_input``.
         arrivals: by stream, Spark SQL for a row's arrival time; streams without one are left out.
+        scans: reads results of operators.
     """
 
-    def __init__(self, graph: Graph, batch: DataFrame, arrivals: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, graph: Graph, batch: DataFrame, arrivals: Mapping[str, str], scans: ResultScans | None = None
+    ) -> None:
         self._graph = graph
         self._batch = batch
-        self._arrivals = arrivals or {}
+        self._arrivals = arrivals
+        self._scans = scans or ResultScans()
         self._sources = [n for n in graph.nodes.values() if isinstance(n, Source)]
-        self._results: dict[str, ReadResults] = {}
-        self._few: dict[str, bool] = {}
+        self._results: dict[str, Results] = {}
         self._result_rows: dict[str, tuple[Any, Any]] = {}
         self._streams: dict[str, DataFrame] = {}
         self._views: dict[str, str] = {}
@@ -100,10 +98,7 @@ class EpochStreams:
             return None
         (operator,) = origins
         if operator not in self._result_rows:
-            scan = self._results[operator](self.spark)._jdf.queryExecution()
-            rows = scan.toRdd()
-            rows = rows.toJavaRDD().coalesce(1).rdd() if self._few[operator] else rows
-            self._result_rows[operator] = rows, scan.analyzed().schema()
+            self._result_rows[operator] = self._scans.rows(self.spark, operator, self._results[operator])
         return self._result_rows[operator][0]
 
     @property
@@ -144,16 +139,14 @@ class EpochStreams:
         self._streams.clear()
         self._created.clear()
 
-    def add_results(self, operator: str, read: ReadResults, rows: int) -> None:
+    def add_results(self, operator: str, results: Results) -> None:
         """Add the results of an operator as a stream, for operators of the next level and for sinks.
 
         Args:
-            operator: name of a consolidate or process operator.
-            read: reads its results; called only if they are needed.
-            rows: the number of results.
+            operator: name of an operator.
+            results: its results; read only if they are needed.
         """
-        self._results[operator] = read
-        self._few[operator] = rows <= _FEW
+        self._results[operator] = results
 
     def stream(self, name: str) -> DataFrame:
         """The rows of a stream: those of its source or operator, with the maps in between applied."""
@@ -169,7 +162,7 @@ class EpochStreams:
                 frame = self.spark._jsparkSession.internalCreateDataFrame(*self._result_rows[name], False)
                 self._streams[name] = DataFrame(frame, self.spark)
             else:
-                self._streams[name] = self._results[name](self.spark)
+                self._streams[name] = self._results[name].frame(self.spark)
         return self._streams[name]
 
     def begins_with_source(self, name: str) -> bool:

@@ -7,6 +7,7 @@ In reading order:
 ``head_starts``   how long shorter tasks wait where tasks share processors
 ``stage``         the stages as DataFrames
 ``plan_arrays``   the routing inside a kept plan of Spark
+``placed_plan``   the hosts that the tasks of a plan prefer
 ``planned_stages``  runs stages; Spark's plans are kept from epoch to epoch
 ``task_reports``  the reports that the tasks send back
 ``report_wire``   how they travel: as short lines of text

@@ -32,7 +32,7 @@ class ApplyReport:
     useful: float = 0.0
     results: list[ResultFile] = field(default_factory=list)
     sketch: str = ""
-    usage: TaskUsage = field(default_factory=lambda: TaskUsage(cpu=0.0, memory=0.0))
+    usage: TaskUsage = field(default_factory=lambda: TaskUsage(cpu=0.0, queued=0.0, memory=0.0))
 
     def to_wire(self) -> tuple[str, bytes]:
         """The report as one line of JSON; it has no bytes."""

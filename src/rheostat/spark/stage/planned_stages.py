@@ -17,6 +17,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from rheostat.errors import RheostatError
+from rheostat.spark.stage.placed_plan import placed
 from rheostat.spark.stage.plan_arrays import PlanArrays, elements
 from rheostat.spark.stage.report_wire import from_lines
 from rheostat.spark.stage.spec_wire import PROPERTY, encode
@@ -87,6 +88,7 @@ class PlannedStages:
         spark: SparkSession,
         rows: Any = None,
         arrays: Sequence[Sequence[int]] = (),
+        hosts: Sequence[str] = (),
         observing: bool = False,
     ) -> StageRun:
         """Run a stage of tasks with its kept plan, or make the plan first.
@@ -99,10 +101,11 @@ class PlannedStages:
             spark: the session of the epoch.
             rows: the RDD with the epoch's input; None for a stage without input.
             arrays: the arrays of the plan, as in ``collect``.
+            hosts: for every task the host that it prefers, as in ``placed``; empty to leave it to Spark.
             observing: True to return the observed metrics.
         """
         with instructed(spark.sparkContext, encode(spec)), explained():
-            collected = self.collect(name, key, build, spark=spark, rows=rows, arrays=arrays)
+            collected = self.collect(name, key, build, spark=spark, rows=rows, arrays=arrays, hosts=hosts)
         return _stage_run(collected, spec, observing=observing)
 
     def collect(
@@ -114,6 +117,7 @@ class PlannedStages:
         spark: SparkSession,
         rows: Any = None,
         arrays: Sequence[Sequence[int]] = (),
+        hosts: Sequence[str] = (),
     ) -> Collected:
         """Collect a column of texts with a kept plan, or make the plan first.
 
@@ -126,12 +130,11 @@ class PlannedStages:
             rows: the RDD with the epoch's input; None for a stage without input.
             arrays: the arrays of whole numbers that the DataFrame has as constants, each without its ``plan_arrays``
                 mark. They may differ between epochs with the same key.
+            hosts: for every task of the last stage the host that it prefers, as in ``placed``; empty to leave it to
+                Spark.
         """
         plan = self.plan(name, key, build, spark=spark, rows=rows, arrays=arrays)
-        if plan is None:
-            return collect_once(build())
-        found = plan.executeCollect()
-        return Collected([found[i].getString(0) for i in range(len(found))], lambda: observed_metrics(spark, plan))
+        return collect_once(build(), hosts) if plan is None else _collect(spark, plan, hosts)
 
     def plan(
         self,
@@ -161,22 +164,36 @@ class PlannedStages:
         return plan
 
 
-def run_once(stage: DataFrame, spec: StageSpec, *, observing: bool = False) -> StageRun:
+def run_once(stage: DataFrame, spec: StageSpec, *, hosts: Sequence[str] = (), observing: bool = False) -> StageRun:
     """Run a stage that is made anew in every epoch.
 
     Args:
         stage: the stage.
         spec: the instructions to its tasks.
+        hosts: for every task the host that it prefers, as in ``placed``; empty to leave it to Spark.
         observing: True to return the observed metrics.
     """
     with instructed(stage.sparkSession.sparkContext, encode(spec)), explained():
-        collected = collect_once(stage)
+        collected = collect_once(stage, hosts)
     return _stage_run(collected, spec, observing=observing)
 
 
-def collect_once(stage: DataFrame) -> Collected:
-    """Collect a column of texts with a plan that is made anew in every epoch."""
+def collect_once(stage: DataFrame, hosts: Sequence[str] = ()) -> Collected:
+    """Collect a column of texts with a plan that is made anew in every epoch.
+
+    Args:
+        stage: the DataFrame.
+        hosts: for every task of the last stage the host that it prefers, as in ``placed``; empty to leave it to Spark.
+    """
+    if hosts:
+        return _collect(stage.sparkSession, stage._jdf.queryExecution().executedPlan(), hosts)
     return Collected([row[0] for row in stage.collect()], lambda: stage._jdf.queryExecution().observedMetrics())
+
+
+def _collect(spark: SparkSession, plan: Any, hosts: Sequence[str]) -> Collected:
+    """Execute a plan, and return its column of texts."""
+    found = (placed(spark.sparkContext, plan, hosts) if hosts else plan).executeCollect()
+    return Collected([found[i].getString(0) for i in range(len(found))], lambda: observed_metrics(spark, plan))
 
 
 def _stage_run(collected: Collected, spec: StageSpec, *, observing: bool) -> StageRun:

@@ -135,6 +135,23 @@ class ShardTally:
         self._common_seconds += seconds
         self._common_bytes += size
 
+    def shorten(self, seconds: float) -> None:
+        """Take seconds out of those of all shards, in proportion.
+
+        >>> tally = ShardTally()
+        >>> tally.spend(np.array([3, 5, 5]), seconds=0.6)
+        >>> tally.shorten(0.3)
+        >>> tally.records()["seconds"].round(3).tolist()
+        [0.1, 0.2]
+
+        Args:
+            seconds: how many; all of them if there are fewer, and none if it is NaN.
+        """
+        total = float(self._seconds.sum()) + self._common_seconds
+        left = max(total - seconds, 0.0) / total if total > 0 and seconds > 0 else 1.0
+        self._seconds = self._seconds * left
+        self._common_seconds *= left
+
     def records(self) -> Records:
         """Return one record for every shard that had rows or work."""
         rows, timed, arrival, points = _arrivals(list(self._streams.values()))

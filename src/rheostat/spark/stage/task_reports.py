@@ -61,6 +61,7 @@ class TaskUsage:
 
     Attributes:
         cpu: seconds of a core that its process used during the task.
+        queued: seconds in which it was ready to run and had no processor, because others had them; NaN if unknown.
         memory: largest resident memory of the process so far, in bytes.
         host: the host as Spark names it.
         executor: id of the Spark executor; empty if unknown.
@@ -69,6 +70,7 @@ class TaskUsage:
     """
 
     cpu: float = float("nan")
+    queued: float = float("nan")
     memory: float = float("nan")
     host: str = ""
     executor: str = ""
@@ -104,6 +106,8 @@ class PartReport:
         hottest: the busiest key: its shard, the key in words and its share of the task's work; None if not known.
         fetched: bytes copied from the checkpoint to the node's cache.
         migrated: the part of ``fetched`` copied because shards moved to this slot.
+        copied: the segments that were copied.
+        damaged: those of them that were copied because the copy in the cache was damaged.
         usage: what the task used, and where it ran.
         shards: on the driver, one record for every shard with rows or work.
         tally: in the task, what was measured of every shard so far.
@@ -119,6 +123,8 @@ class PartReport:
     hottest: tuple[int, str, float] | None = None
     fetched: int = 0
     migrated: int = 0
+    copied: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
     usage: TaskUsage = TaskUsage()
     shards: Records = field(default_factory=lambda: np.zeros(0, RECORD))
     tally: ShardTally = field(default_factory=ShardTally)
@@ -160,6 +166,8 @@ class PartReport:
             hottest=tuple(value["hottest"]) if value["hottest"] else None,
             fetched=value["fetched"],
             migrated=value["migrated"],
+            copied=value["copied"],
+            damaged=value["damaged"],
             usage=TaskUsage(**value["usage"]),
             shards=np.frombuffer(data[:end], RECORD),
         )

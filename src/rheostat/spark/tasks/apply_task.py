@@ -79,7 +79,7 @@ def _instructions() -> tuple[ApplySpec, int]:
 def _call(apply: Apply, spec: ApplySpec, arrived: pa.Table, report: ApplyReport) -> None:
     """Call the function with the rows that arrived, write its output, and note what rows cost."""
     report.rows = len(arrived)
-    measured = apply.learns and (apply.over == "rows" or report.slot in spec.measuring)
+    measured = apply.learns and report.slot in spec.measuring
     items = arrived.column(ITEM).to_numpy() if measured else None
     began = time.perf_counter()
     with time_limit(apply.time_limit, apply.name):

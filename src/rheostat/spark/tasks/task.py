@@ -21,7 +21,7 @@ from rheostat.spark.tasks.reading_ingest import ingest_anywhere
 from rheostat.spark.tasks.window_close import close_windows
 from rheostat.spark.tasks.window_ingest import ingest_partials
 from rheostat.spark.tasks.worker import TaskClock, freeze_modules
-from rheostat.state.cache import drain_fetches
+from rheostat.state.cache import drain_news
 
 REPORT_SCHEMA = "report string"
 """What a task returns to Spark: the lines of its report."""
@@ -56,13 +56,14 @@ def _task(tables: Tables, work: Callable[[StageSpec, PartReport, Iterable[pa.Rec
         if spec.head_starts:
             time.sleep(spec.head_starts[part])
         clock = TaskClock()
-        drain_fetches()
+        drain_news()
         try:
             work(spec, report, batches)
         except OverflowError as error:
             names = [o for t in spec.tables[report.component] for o in t.table.operators]
             raise OperatorError(", ".join(names), str(error)) from error  # a sum exceeds bigint
         _count_fetches(spec, report)
+        report.tally.shorten(clock.waited)  # no row has caused that others had the processors
         yield clock.wire(report)
 
     return run
@@ -102,12 +103,14 @@ def _close_part(spec: StageSpec, report: PartReport, batches: Iterable[pa.Record
 
 
 def _count_fetches(spec: StageSpec, report: PartReport) -> None:
-    """Report the bytes that the task copied to this node, and how many of them because shards moved to its slot."""
+    """Report what the task copied to this node, and how many bytes of it because shards moved to its slot."""
     routing = spec.routing[report.component]
     moved_here = [s for s in spec.moved.get(report.component, ()) if routing[s] == report.slot]
     tables: list[WindowTableSpec | KeyedTableSpec] = [*spec.tables[report.component], *spec.keyed[report.component]]
     shards_in = {s.file: s.shards for table_spec in tables for s in (*table_spec.segments, *table_spec.fold)}
-    for file, size in drain_fetches():
+    news = drain_news()
+    report.copied, report.damaged = [file for file, _ in news.fetched], news.damaged
+    for file, size in news.fetched:
         report.fetched += size
         first, last = shards_in.get(file, (0, -1))
         report.migrated += size if any(first <= s <= last for s in moved_here) else 0

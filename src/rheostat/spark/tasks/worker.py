@@ -28,11 +28,21 @@ class TaskClock:
     def __init__(self) -> None:
         self.began = time.perf_counter()
         self._cpu = time.process_time()
+        self._queued = _queued_seconds()
 
     @property
     def seconds(self) -> float:
         """Seconds since the task began."""
         return time.perf_counter() - self.began
+
+    @property
+    def waited(self) -> float:
+        """Seconds since the task began in which it was ready to run and had no processor; NaN if unknown.
+
+        Several threads may have waited at once, so it is never more than the time in which the task did not compute.
+        """
+        queued = _queued_seconds() - self._queued
+        return min(queued, max(self.seconds - (time.process_time() - self._cpu), 0.0)) if queued >= 0 else queued
 
     def wire(self, report: WiredReport) -> pa.RecordBatch:
         """End the task: note in its report how long it took and what it used, and return what travels to the driver."""
@@ -45,12 +55,25 @@ class TaskClock:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return TaskUsage(
             cpu=time.process_time() - self._cpu,
+            queued=self.waited,
             memory=peak if sys.platform == "darwin" else peak * 1024,
             host=host,
             executor=executor,
             machine=socket.gethostname(),
             processors=_processors(),
         )
+
+
+def _queued_seconds() -> float:
+    """Seconds that the threads of this process have been ready to run and had no processor; NaN if unknown.
+
+    The work of Polars and Arrow is done in threads of their own, for which the task waits.
+    """
+    try:
+        threads = Path("/proc/self/task").iterdir()
+        return sum(int((thread / "schedstat").read_bytes().split()[1]) for thread in threads) / 1e9
+    except (OSError, IndexError, ValueError):
+        return float("nan")
 
 
 def _processors() -> int:
