@@ -23,8 +23,9 @@ def commands() -> dict[str, Any]:
     """Every command by what one types after ``rheostat``."""
     own: Any = typer.main.get_command(app)
     benches: Any = typer.main.get_command(bench)
-    found = {name: command for name, command in own.commands.items() if name not in ("bench", "reproduce")}
-    found |= {f"demo {name}": command for name, command in own.commands["demo"].commands.items()}
+    found = {name: command for name, command in own.commands.items() if name not in ("bench", "cluster", "reproduce")}
+    for group in ("demo", "cluster"):
+        found |= {f"{group} {name}": command for name, command in own.commands[group].commands.items()}
     found |= {f"bench {name}": command for name, command in benches.commands.items()}
     return found | {"reproduce": typer.main.get_command(reproduce)}
 

@@ -69,9 +69,9 @@ def show(report: dict[str, Any], console: Console) -> None:
         ),
     ])  # fmt: skip
     _print(console, "decisions", [
-        ("epoch", "component", "decision", "by", "slots", "why", "expected", "outcome", "happened"),
+        ("epoch", "component", "decision", "by", "slots or nodes", "why", "expected", "outcome", "happened"),
         *(
-            (d["epoch"], d["component"], d["action"], d["policy"], _slots(d["slots"]), _reasons(d),
+            (d["epoch"], d["component"], d["action"], d["policy"], _numbers(d), _reasons(d),
              _latency_and_length(d["expected_latency"], d["expected_seconds"]), d["outcome"],
              _latency_and_length(d["latency"], d["seconds"]))
             for d in report["decisions"][-_DECISIONS:]
@@ -99,8 +99,12 @@ def _print(console: Console, title: str, rows: list[tuple[Any, ...]]) -> None:
     console.print(table)
 
 
-def _slots(slots: list[int]) -> str:
-    return f"{slots[0]} to {slots[1]}" if slots[0] != slots[1] else str(slots[0])
+def _numbers(decision: dict[str, Any]) -> str:
+    """Return the number of slots before and after a decision, or of nodes if it is about them."""
+    nodes = decision.get("nodes", [0, 0])
+    before, after = nodes if nodes[1] else decision["slots"]
+    text = f"{before} to {after}" if before != after else str(before)
+    return f"{text} nodes" if nodes[1] else text
 
 
 def _reasons(decision: dict[str, Any]) -> str:

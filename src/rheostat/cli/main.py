@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from rheostat.cli import checkout
+from rheostat.cli.cluster_commands import app as cluster
 from rheostat.cli.demo import app as demo
 from rheostat.cli.explain import explain
 from rheostat.cli.inspect import inspect
+from rheostat.cli.profile_command import profile
 from rheostat.cli.run import run
 from rheostat.cli.simulate import simulate
 from rheostat.errors import RheostatError
@@ -22,6 +24,7 @@ app = typer.Typer(
 )
 EXAMPLES: dict[Callable[..., None], str] = {
     run: "rheostat run examples/lending.py --checkpoint ckpt --slo '1 second' --slots 1-16",
+    profile: "rheostat profile examples/lending.py --checkpoint ckpt --seconds 60",
     explain: "rheostat explain examples/lending.py --mermaid",
     inspect: "rheostat inspect ckpt --json",
     simulate: "rheostat simulate scenarios/trading-day.toml --policy streamswitch --seconds 600",
@@ -29,6 +32,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The commands, each with the example that its help shows."""
 
 app.add_typer(demo, name="demo")
+app.add_typer(cluster, name="cluster")
 for command, example in EXAMPLES.items():
     app.command(epilog=f"Example: {example}")(command)
 for name, (module, text) in checkout.COMMANDS.items():

@@ -18,8 +18,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print the figures as one JSO
 File = Annotated[Path, typer.Argument(help="A Python file that defines topology(spark).", exists=True, dir_okay=False)]
 
 
-def parse_slots(text: str | None) -> int | tuple[int, int] | None:
-    """Return the number or the range of slots that an option gives.
+def parse_slots(text: str | None, option: str = "--slots") -> int | tuple[int, int] | None:
+    """Return the number or the range that an option gives.
+
+    Args:
+        text: what the user wrote; None if nothing.
+        option: name of the option, for the error.
 
     >>> parse_slots("4"), parse_slots("1-16"), parse_slots(None)
     (4, (1, 16), None)
@@ -28,7 +32,7 @@ def parse_slots(text: str | None) -> int | tuple[int, int] | None:
         return None
     match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", text)
     if match is None:
-        raise typer.BadParameter(f"{text!r}: pass a number such as 4, or a range such as 1-16", param_hint="--slots")
+        raise typer.BadParameter(f"{text!r}: pass a number such as 4, or a range such as 1-16", param_hint=option)
     return int(match[1]) if match[2] is None else (int(match[1]), int(match[2]))
 
 

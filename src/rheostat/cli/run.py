@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from rheostat.cli.options import File, load_topology, parse_slots
 from rheostat.elastic.loop.decision import ACCEPTED, Decision
+from rheostat.elastic.model.node_range import NodeRange
 from rheostat.elastic.model.promise import Latency
 from rheostat.elastic.policies import POLICIES
 
@@ -27,11 +29,19 @@ def run(
         str | None,
         typer.Option(help="Slots per component: a number, or the fewest and most for a policy, as in 1-16."),
     ] = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(help="Spark executors: a number, or the fewest and most, as in 1-8. By default those there are."),
+    ] = None,
     slo: Annotated[str | None, typer.Option(help="Promise: the largest mean latency, as in '1 second'.")] = None,
     over: Annotated[str, typer.Option(help="Length of the sliding window of the promise.")] = "1 second",
     policy: Annotated[
         str | None,
         typer.Option(help=f"Policy: {', '.join(POLICIES)}. The default is streamswitch with --slo, else static."),
+    ] = None,
+    history: Annotated[
+        Path | None,
+        typer.Option(help="A recorded load for the forecasts of elysium-proactive: CSV, or a recording."),
     ] = None,
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[*]",
 ) -> None:
@@ -40,14 +50,16 @@ def run(
 
     console = Console(stderr=True)
     promise = None if slo is None else Latency(slo, over=over)
-    wanted = parse_slots(slots)
+    wanted, executors = parse_slots(slots), parse_slots(nodes, "--nodes")
     spark = session(file.stem, master)
     query = load_topology(file, spark).start(
         checkpoint,
         trigger=trigger,
         slots=wanted,
+        nodes=NodeRange(*executors) if isinstance(executors, tuple) else executors,
         slo=promise,
         policy=policy,
+        history=history,
         on_progress=lambda p: show(p, console),
     )
     try:
@@ -77,6 +89,8 @@ def describe(decision: Decision) -> str:
     """Return a decision as one line: what, by whom, why, and what is expected."""
     before, after = decision.slots
     change = f"{decision.action} from {before} to {after} slots" if before != after else decision.action
+    if decision.nodes[1]:
+        change = f"{decision.action} from {decision.nodes[0]} to {decision.nodes[1]} nodes"
     text = f"{change}, {decision.moved} shards moved" if decision.moved else change
     subject = f"{decision.component}: {text}" if decision.component else text
     reasons = [*([] if decision.feasible else ["the promise cannot be kept"]), *decision.reasons]
