@@ -58,7 +58,7 @@ format: $(STAMP) ## let ruff put the code in order
 docs: $(STAMP) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: java ## all benchmarks, as JSON (about four and a half hours)
+bench: java ## all benchmarks, as JSON (about six hours)
 	for overlap in 60 12 1; do $(BIN)/rheostat bench windows --overlap $$overlap --json; done
 	$(BIN)/rheostat bench multiwindow --json
 	for kind in append update keyed; do $(BIN)/rheostat bench growth --kind $$kind --json; done
@@ -69,10 +69,13 @@ bench: java ## all benchmarks, as JSON (about four and a half hours)
 	$(BIN)/rheostat bench law --json
 	$(BIN)/rheostat bench slo --json
 	$(BIN)/rheostat bench floor --json
+	$(BIN)/rheostat bench observations --json
 	$(BIN)/rheostat bench nexmark --json
 	$(BIN)/rheostat bench layouts --json
 	$(BIN)/rheostat bench fusion --json
 	$(BIN)/rheostat bench migration --json
+	$(BIN)/rheostat bench homes --json
+	$(BIN)/rheostat bench autoscale --json
 
 lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock
 	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra docs --no-header --no-emit-index-url \

@@ -6,5 +6,6 @@
 - ``rheostat_<name>``: the side of Rheostat
 - ``tweet_rows``, ``tweet_side``: tweets that arrive live, and a side that enriches them
 - ``skewed_files``: writes the input files
+- ``slow_reads``: Python workers that read remote files as slowly as from an object store
 - ``side_process``: runs one side in its own process and measures its memory
 """

@@ -38,7 +38,8 @@ ENDS = {"q5": "window_end", "q7": "window_end", "q8": "window_end", "q11": "end_
 INCOMPLETE = timedelta(seconds=30)
 """Results that end within so much event time of the last event are not compared: slack, sessions, chained operators."""
 
-RHEOSTAT, NATIVE = "rheostat", "native"
+RHEOSTAT, NATIVE, READING = "rheostat", "native", "reading"
+"""The sides. The third reads the rows of the query and drops them: nothing on Spark's epochs can be faster."""
 
 
 def run(
@@ -66,7 +67,7 @@ def run(
         say("generating events")
         NexmarkEvents(events * (WARM_UP + epochs)).write(home / "data", files=FILES_PER_EPOCH * (WARM_UP + epochs))
         for name in names:
-            sides = [RHEOSTAT] if name in IMPOSSIBLE else [NATIVE, RHEOSTAT]
+            sides = [RHEOSTAT, READING] if name in IMPOSSIBLE else [NATIVE, RHEOSTAT, READING]
             for number in range(rounds):
                 for side in sides if number % 2 == 0 else reversed(sides):
                     say(f"{name}: {side}, round {number + 1}")
@@ -77,9 +78,10 @@ def run(
                 different.append(name)
     rates = {
         side: {n: round(statistics.median(f[side])) for n, f in found.items() if side in f}
-        for side in (RHEOSTAT, NATIVE)
+        for side in (RHEOSTAT, NATIVE, READING)
     }
-    ratios = {n: round(statistics.median(_pairs(f)), 2) for n, f in found.items() if NATIVE in f}
+    ratios = {n: round(statistics.median(_over_native(f, RHEOSTAT)), 2) for n, f in found.items() if NATIVE in f}
+    limits = {n: round(statistics.median(_over_native(f, READING)), 2) for n, f in found.items() if NATIVE in f}
     windowed = [ratio for name, ratio in ratios.items() if name in WINDOWED]
     return {
         "events_per_epoch": events,
@@ -88,17 +90,19 @@ def run(
         "min_ratio": min(ratios.values(), default=None),
         "windows_min_ratio": min(windowed, default=None),
         "ratios": ratios,
+        "limits": limits,
         "rheostat_rows_per_s": rates[RHEOSTAT],
         "native_rows_per_s": rates[NATIVE],
+        "reading_rows_per_s": rates[READING],
         "not_native": {name: IMPOSSIBLE[name] for name in names if name in IMPOSSIBLE},
         "different": different,
         "results_equal": not different,
     }
 
 
-def _pairs(sides: dict[str, list[float]]) -> list[float]:
-    """Rheostat's rate over Spark's, for each round."""
-    return [ours / theirs for ours, theirs in zip(sides[RHEOSTAT], sides[NATIVE], strict=True)]
+def _over_native(sides: dict[str, list[float]], side: str) -> list[float]:
+    """The rate of a side over Spark's, for each round."""
+    return [ours / theirs for ours, theirs in zip(sides[side], sides[NATIVE], strict=True)]
 
 
 def _equal(name: str, home: Path) -> bool:
@@ -148,8 +152,8 @@ def _side(spec: dict[str, Any]) -> dict[str, Any]:
     spark = rh.session("bench", conf={"spark.sql.shuffle.partitions": "2"})
     home, side, name = Path(spec["home"]), spec["side"], spec["query"]
     scratch = home / side / name / str(spec["round"])
-    run_query = native_nexmark.run if side == NATIVE else rheostat_nexmark.run
-    run_query(spark, name, data=home / "data", scratch=scratch, files_per_epoch=FILES_PER_EPOCH)
+    runs = {NATIVE: native_nexmark.run, RHEOSTAT: rheostat_nexmark.run, READING: rheostat_nexmark.read}
+    runs[side](spark, name, data=home / "data", scratch=scratch, files_per_epoch=FILES_PER_EPOCH)
     (commits,) = (scratch / "checkpoint").glob("**/commits")
     return {"seconds": sum(commit_gaps(commits, WARM_UP, WARM_UP + spec["epochs"]))}
 

@@ -109,6 +109,21 @@ def floor(
     _show(_with_status(lambda say: bench_floor.run(rows, epochs, keys, rounds, say)), "tiny epochs", as_json)
 
 
+@app.command(epilog="Example: rheostat bench observations --rows 20000 --json")
+def observations(
+    rows: Annotated[int, typer.Option(help="Rows per epoch.", min=1)] = 1_000,
+    epochs: Annotated[int, typer.Option(help="Epochs that count, after a warm-up.", min=10)] = 60,
+    keys: Annotated[int, typer.Option(help="Keys, Zipf 1.0.", min=1)] = 10_000,
+    shards: Annotated[list[int] | None, typer.Option(help="Shards; can be repeated.", min=1)] = None,
+    as_json: Json = False,
+) -> None:
+    """The share of an epoch that goes into measuring it, with 256 and with 8,192 shards."""
+    from benchmarks import bench_observations  # noqa: PLC0415
+
+    counts = shards or [256, 8192]
+    _show(_with_status(lambda say: bench_observations.run(rows, epochs, keys, counts, say)), "observing", as_json)
+
+
 @app.command(epilog="Example: rheostat bench nexmark --query q5 --query q8 --json")
 def nexmark(
     query: Annotated[list[str] | None, typer.Option(help="q0 to q22; can be repeated; all by default.")] = None,
@@ -178,6 +193,21 @@ def migration(
         _show_sides({f"{size['keys']:,} keys": {s: size[s] for s in bench_migration.STRATEGIES}
                      for size in found.pop("sizes")})  # fmt: skip
     _show(found, "half of the shards move", as_json)
+
+
+@app.command(epilog="Example: rheostat bench homes --keys 60000 --rows 5000 --epochs 10 --rounds 1 --json")
+def homes(
+    keys: Annotated[int, typer.Option(help="Keys in state.", min=1_000)] = 300_000,
+    rows: Annotated[int, typer.Option(help="Rows per epoch.", min=1)] = 20_000,
+    epochs: Annotated[int, typer.Option(help="Epochs that are measured.", min=4)] = 40,
+    rounds: Annotated[int, typer.Option(help="How often each side runs.", min=1)] = 2,
+    as_json: Json = False,
+) -> None:
+    """Three hosts with caches of their own on a remote checkpoint: bytes fetched and epochs, with and without homes."""
+    from benchmarks import bench_homes  # noqa: PLC0415
+
+    found = _with_status(lambda say: bench_homes.run(keys, rows, epochs, rounds, say))
+    _show(found, "slots that have homes", as_json)
 
 
 @app.command(epilog="Example: rheostat bench rescale --keys 100000 --epochs 6 --json")
@@ -262,6 +292,28 @@ def slo(
     if not as_json:
         _show_sides(found.pop("workloads"))
     _show(found, f"mean latency within {found['bound_s']} s over {found['over_s']} s", as_json)
+
+
+@app.command(epilog="Example: rheostat bench autoscale --workload square --seconds 240 --json")
+def autoscale(
+    workload: Annotated[list[str] | None, typer.Option(help="square or recorded; both by default.")] = None,
+    policies: Annotated[
+        str,
+        typer.Option(help="Sides to run, separated by commas: fixed, reactive, proactive, joint, dynamic."),
+    ] = "",
+    seconds: Annotated[int, typer.Option(help="Seconds of a run.", min=60)] = 260,
+    as_json: Json = False,
+) -> None:
+    """Nodes saved and throughput lost on a cluster: ELYSIUM, joint scaling, Spark's dynamic allocation, all nodes."""
+    from benchmarks import bench_autoscale  # noqa: PLC0415
+    from benchmarks.autoscale_loads import LOADS  # noqa: PLC0415
+
+    workloads = _chosen(workload or [], list(LOADS), "--workload")
+    sides = _chosen([s for s in policies.split(",") if s], list(bench_autoscale.SIDES), "--policies")
+    found = _with_status(lambda say: bench_autoscale.run(workloads, sides, seconds, say))
+    if not as_json:
+        _show_sides(found.pop("workloads"))
+    _show(found, f"{found['nodes']} nodes, assessed every {found['period_s']:g} s", as_json)
 
 
 @app.command(epilog="Example: rheostat bench law --seconds 120 --json")

@@ -13,12 +13,12 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from benchmarks.native_settings import STORE, settings
+from benchmarks.native_settings import ROCKSDB, settings
 from examples.nexmark.events import SLACK, auctions, bids, persons, read_events
 from rheostat.workloads.nexmark_events import BID
 
 CONF = {
-    **STORE,
+    **ROCKSDB,
     # Sessions are merged before the exchange, too.
     "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition": "true",
 }

@@ -1,4 +1,4 @@
-"""NEXMark's queries on Rheostat, as ``examples/nexmark`` has them."""
+"""NEXMark's queries on Rheostat, as ``examples/nexmark`` has them, and what reading their rows takes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import rheostat as rh
 from examples.nexmark import QUERIES
 from examples.nexmark.events import read_events
 from examples.nexmark.stateless import log_files
+from rheostat.topology.nodes import Source
 
 
 def run(spark: SparkSession, name: str, *, data: Path, scratch: Path, files_per_epoch: int) -> None:
@@ -27,3 +28,15 @@ def run(spark: SparkSession, name: str, *, data: Path, scratch: Path, files_per_
     out = str(scratch / "out")
     results.sink(log_files(out) if name == "q10" else rh.sinks.parquet(out))
     t.start(str(scratch / "checkpoint"), trigger=rh.AVAILABLE_NOW).await_termination()
+
+
+def read(spark: SparkSession, name: str, *, data: Path, scratch: Path, files_per_epoch: int) -> None:
+    """Read the rows that a query reads, in epochs of plain Spark, and drop them.
+
+    The arguments are those of ``run``.
+    """
+    t = rh.Topology(name)
+    QUERIES[name].build(t, read_events(spark, data, files_per_epoch))
+    (rows,) = (node.frame for node in t.nodes.values() if isinstance(node, Source))
+    writer = rows.writeStream.format("noop").option("checkpointLocation", str(scratch / "checkpoint"))
+    writer.trigger(availableNow=True).start().awaitTermination()

@@ -37,6 +37,7 @@ def start(
     on_progress: Callable[[rh.Progress], None] | None = None,
     logic: Callable[[pl.DataFrame, pl.DataFrame], tuple[pl.DataFrame, pl.DataFrame]] = totals,
     files_per_epoch: int = 1,
+    checkpoint: str = "",
     **options: Any,
 ) -> rh.Query:
     """Start the query over the files of a folder; it ends when it has read all of them.
@@ -48,6 +49,7 @@ def start(
         on_progress: called after each epoch.
         logic: computes output and state from rows and state.
         files_per_epoch: number of files per epoch.
+        checkpoint: the checkpoint, if it is not in ``scratch``.
         **options: passed to ``Topology.start``.
     """
     t = rh.Topology("running")
@@ -62,7 +64,8 @@ def start(
         reads="value",
     )
     running.sink(rh.sinks.parquet(str(scratch / "out")))
-    return t.start(str(scratch / "checkpoint"), trigger=rh.AVAILABLE_NOW, on_progress=on_progress, **options)
+    place = checkpoint or str(scratch / "checkpoint")
+    return t.start(place, trigger=rh.AVAILABLE_NOW, on_progress=on_progress, **options)
 
 
 def timed(spark: Any, data: Path, scratch: Path, **options: Any) -> tuple[float, list[rh.Progress]]:

@@ -48,4 +48,10 @@ def test_the_last_value_of_a_result_counts(tmp_path: Path) -> None:
 
 
 def test_a_ratio_compares_runs_of_the_same_round() -> None:
-    assert bench_nexmark._pairs({"rheostat": [10.0, 30.0], "native": [5.0, 10.0]}) == [2.0, 3.0]
+    found = {"rheostat": [10.0, 30.0], "native": [5.0, 10.0]}
+    assert bench_nexmark._over_native(found, "rheostat") == [2.0, 3.0]
+
+
+def test_reading_alone_reads_what_the_query_reads(spark: SparkSession, home: Path) -> None:
+    rheostat_nexmark.read(spark, "q8", data=home / "data", scratch=home / "reading", files_per_epoch=1)
+    assert len(list((home / "reading" / "checkpoint" / "commits").glob("[0-9]"))) == 2
