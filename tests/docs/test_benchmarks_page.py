@@ -17,13 +17,16 @@ REPORTS = {
     "shuffle": "report",
     "slo": "run",
     "law": "run",
+    "autoscale": "run",
     "growth": "run",
     "against": "run",
     "floor": "run",
+    "observations": "run",
     "nexmark": "run",
     "layouts": "run",
     "fusion": "run",
     "migration": "run",
+    "homes": "run",
 }
 """A benchmark, and the function in its file that returns what is printed."""
 
