@@ -100,18 +100,19 @@ class Stopwatch:
         return timed
 
 
-def task_seconds(rows: int, shards: int, repeats: int = 50) -> float:
+def task_seconds(rows: int, shards: int, slots: int, repeats: int = 50) -> float:
     """Return the seconds that a task takes to count rows, work and arrivals by shard.
 
     Args:
         rows: rows of the task.
         shards: number of shards.
+        slots: number of slots; a task has the shards of one of them.
         repeats: how often it is timed; the median counts.
     """
     from rheostat.spark.stage.shard_tally import ShardTally  # noqa: PLC0415 - PySpark takes long to load
 
     random = np.random.default_rng(1)
-    found, arrival = random.integers(0, shards, rows), random.uniform(0.0, 1e6, rows)
+    found, arrival = random.integers(0, shards // slots, rows) * slots, random.uniform(0.0, 1e6, rows)
     seconds = []
     for _ in range(repeats):
         began = time.perf_counter()
@@ -142,7 +143,7 @@ def _side(data: Path, scratch: Path, rows: int, shards: int) -> dict[str, Any]:
     rheostat_totals.timed(spark, data, scratch, on_progress=epoch_done, shards=shards, policy="balance")
     slots = spark.sparkContext.defaultParallelism
     epoch, driver, after = (statistics.median(column) for column in zip(*laps[WARM_UP:], strict=True))
-    task = task_seconds(rows // slots, shards)
+    task = task_seconds(rows // slots, shards, slots)
     return {
         "shards": shards,
         "epoch_ms": round(1000 * epoch, 2),

@@ -38,7 +38,7 @@ def profile(
     The topology runs on its own sources. Nothing is written to its sinks, and its checkpoint gets a profile and nothing
     else. Policies elysium and elysium-proactive begin with the profile and go on learning.
     """
-    from rheostat.elastic.elysium.live.live_elysium import PERIOD  # noqa: PLC0415 - takes long to load
+    from rheostat.elastic.elysium.live.live_policy import PERIOD  # noqa: PLC0415 - takes long to load
     from rheostat.spark.profile_keeper import past_loads  # noqa: PLC0415
     from rheostat.spark.profile_run import profile_topology, with_thresholds  # noqa: PLC0415
     from rheostat.spark.session import end_session, session  # noqa: PLC0415

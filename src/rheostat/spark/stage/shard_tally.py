@@ -166,10 +166,12 @@ class ShardTally:
         records["shard"] = present
         for name, values in dense.items():
             records[name] = values[present]
-        records["arrival"], records["points"] = np.nan, np.nan
-        known = np.flatnonzero(records["timed"] > 0)
-        records["arrival"][known] = arrival[present[known]]
-        records["points"][known] = points[present[known]] - arrival[present[known], None]
+        known = records["timed"] > 0
+        if not known.all():
+            records["arrival"], records["points"] = np.nan, np.nan
+        at: slice | npt.NDArray[np.bool_] = slice(None) if known.all() else known  # the usual case without an index
+        records["arrival"][at] = arrival
+        records["points"][at] = points - arrival[:, None]
         return records
 
 
@@ -191,7 +193,7 @@ def _sum(a: Values, b: Values) -> Floats:
 
 
 def _arrivals(received: Sequence[tuple[Ints, Ints | None, Floats | None]]) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return by shard the rows, the rows with an arrival time, their mean arrival and its ``QUANTILES`` of latency."""
+    """Return by shard the rows, and those with an arrival time; of shards with such, mean arrival and quantiles."""
     rows: Floats = np.zeros(0)
     known: list[tuple[Ints, Floats | None, Floats]] = []
     for shards, counts, arrival in received:
@@ -211,8 +213,8 @@ def _arrivals(received: Sequence[tuple[Ints, Ints | None, Floats | None]]) -> tu
     ages = newest - times  # small numbers, so their sums are exact to far less than a microsecond
     timed = np.bincount(shards, weights=weights).astype(np.float64)
     total = np.bincount(shards, weights=ages if weights is None else ages * weights)
-    with np.errstate(invalid="ignore"):
-        mean = newest - total / timed
+    present = np.flatnonzero(timed)
+    mean = newest - total[present] / timed[present]
     return rows, timed, mean, newest - _quantiles_by_shard(shards, ages, weights, timed)
 
 
@@ -225,7 +227,7 @@ def _with_arrival(shards: Ints, weights: Floats | None, arrival: Floats) -> tupl
 
 
 def _quantiles_by_shard(shards: Ints, ages: Floats, weights: Floats | None, totals: Floats) -> Floats:
-    """Return the ``QUANTILES`` of ages by shard; 0 for shards without any.
+    """Return the ``QUANTILES`` of ages of every shard that has any, in the order of the shards.
 
     Args:
         shards: the shard of every value.
@@ -233,22 +235,22 @@ def _quantiles_by_shard(shards: Ints, ages: Floats, weights: Floats | None, tota
         weights: the rows that each stands for; None if each is one row.
         totals: the rows of every shard.
     """
+    present = np.flatnonzero(totals)
+    rows = totals[present]
+    before = np.cumsum(rows) - rows
+    ranks = before[:, None] + np.maximum(np.ceil(QUANTILES * rows[:, None] - 1e-9), 1)
     bins = max(_CELLS // len(totals), 64)
     if len(shards) > _SORTED * bins * len(totals):
         ages, weights = _binned(shards, ages, weights, bins)
     else:
         ages, weights = _sorted(shards, ages, weights)
-    reached = np.cumsum(weights)
-    before = np.cumsum(totals) - totals
-    present = np.flatnonzero(totals)
-    ranks = before[present, None] + np.maximum(np.ceil(QUANTILES * totals[present, None] - 1e-9), 1)
-    quantiles = np.zeros((len(totals), len(QUANTILES)))
-    quantiles[present] = ages[np.searchsorted(reached, ranks)]
-    return quantiles
+    if weights is None:
+        return ages[ranks.astype(np.int64) - 1]
+    return ages[np.searchsorted(np.cumsum(weights), ranks)]
 
 
-def _sorted(shards: Ints, ages: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
-    """Return ages with their weights, sorted by shard and age. Ages are exact to a microsecond up to three days."""
+def _sorted(shards: Ints, ages: Floats, weights: Floats | None) -> tuple[Floats, Floats | None]:
+    """Return ages and weights, if any, sorted by shard and age. Ages are exact to a microsecond up to three days."""
     width = max(float(ages.max()) / _STEPS * (1 + 1e-9), 1.0)
     steps = (ages * (1 / width)).astype(np.int64)
     number = shards * np.int64(_STEPS) + steps  # sorting one number is three times as fast as sorting by two
@@ -256,7 +258,7 @@ def _sorted(shards: Ints, ages: Floats, weights: Floats | None) -> tuple[Floats,
         order = np.argsort(number)
         return ages[order], weights[order]
     number.sort()
-    return (number % np.int64(_STEPS)).astype(np.float64) * width, np.ones(len(number))
+    return (number & np.int64(_STEPS - 1)).astype(np.float64) * width, None
 
 
 def _binned(shards: Ints, ages: Floats, weights: Floats | None, bins: int) -> tuple[Floats, Floats]:

@@ -8,12 +8,11 @@ and runs Algorithm 1 for epochs. Without a range of nodes it scales operators on
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
-from rheostat.elastic.elysium.configuration import Thresholds
 from rheostat.elastic.elysium.forecasts.seasonal import Seasonal
 from rheostat.elastic.elysium.forecasts.series import DAY, WEEK, Series
 from rheostat.elastic.elysium.live.epoch_config import (
@@ -24,21 +23,12 @@ from rheostat.elastic.elysium.live.epoch_config import (
     stages_share,
 )
 from rheostat.elastic.elysium.live.live_history import LiveHistory
+from rheostat.elastic.elysium.live.live_policy import LivePolicy
 from rheostat.elastic.elysium.live.load_cycles import cycles_of
-from rheostat.elastic.elysium.live.query_profile import HALF_LIFE, QueryProfile
-from rheostat.elastic.elysium.live.slot_plans import evened, with_slots
-from rheostat.elastic.loop.evacuation import NOBODY, evacuate
-from rheostat.elastic.loop.free_cores import free_cores
-from rheostat.elastic.model.observation import Observation
-from rheostat.elastic.model.plan import STAY, Action, Plan, Proposal, Revision
-from rheostat.elastic.model.policy import Pause, Waits
-from rheostat.elastic.model.promise import Latency
+from rheostat.elastic.elysium.live.query_profile import QueryProfile
+from rheostat.elastic.model.plan import STAY, Plan, Proposal
 from rheostat.errors import ConfigurationError
 from rheostat.extras import load as load_extra
-
-PERIOD = 10.0
-"""Seconds of an assessment period. The paper has a minute, because a change restarts the topology for 5 to 8 seconds;
-here a change of slots costs nothing, and a new executor takes some seconds."""
 
 _LONGEST_DELAY = 3600.0
 """Seconds above which the time that nodes took to come says nothing: somebody had to make room for them."""
@@ -46,40 +36,27 @@ _LONGEST_DELAY = 3600.0
 UNKNOWN = Proposal(reasons=("nothing has been measured of any operator yet",))
 """The proposal before any work was measured: change nothing."""
 
-EPOCH_THRESHOLDS = Thresholds(cpu_max=0.70)
-"""The paper's thresholds, but for nodes: at 70 % of the time an epoch is 3.3 times as long as its fixed part, at the
-paper's 80 % five times, and so much later are rows."""
 
-WAITS = Waits(limit=120.0, rest=0.0, calm=0.0)
-"""No rests: a decision per period is rest enough."""
-
-
-@dataclass(frozen=True, eq=False)
-class LiveElysium:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LiveElysium(LivePolicy):
     """Symbiotic scaling of a running query: the slots that operators need, then the nodes that they all need together.
 
     Runs on Spark: ``start(policy="elysium", nodes=rh.nodes(1, 8))``, or ``"elysium-proactive"``. Runs in the simulator
     too, where it scales operators.
 
+    Thresholds that the profile has learned come before those given here.
+
     Attributes:
         proactive: True to decide for the highest load that is forecast within the horizon.
-        period: seconds between two decisions.
         horizon: periods to look ahead; more if new nodes have taken longer than that to come.
-        thresholds: when operators and nodes are in stress; those of the profile, if it has learned ones, come first.
         margin: share by which the load could rise before something that is given up now would be needed again.
         patience: number of further periods for which the load must be lower before anything is given up.
         catch_up: seconds within which rows that wait should be worked off; they count as additional load.
         grace: seconds of input that may wait before they count.
-        fewest: fewest slots of an operator.
-        most: most slots of an operator.
-        nodes: fewest and most nodes; None to leave the number of nodes alone.
-        half_life: seconds after which what was learned counts half as much.
-        profile: what is known before the first epoch.
         name: the name in reports.
-        waits: time limits and rests of changes.
 
     >>> from rheostat.elastic.model.epoch_law import EpochLaw
-    >>> from rheostat.elastic.model.observation import OperatorObservation
+    >>> from rheostat.elastic.model.observation import Observation, OperatorObservation
     >>> from rheostat.elastic.model.plan import OperatorPlan
     >>> plan = Plan({"sum": OperatorPlan.even(shards=8, slots=1)}, 1)
     >>> rows = np.full(8, 125.0)
@@ -96,27 +73,15 @@ class LiveElysium:
     """
 
     proactive: bool = False
-    period: float = PERIOD
     horizon: int = 3
-    thresholds: Thresholds = EPOCH_THRESHOLDS
     margin: float = 0.05
     patience: int = 0
     catch_up: float = 30.0
     grace: float = 5.0
-    fewest: int = 1
-    most: int = 1024
-    nodes: tuple[int, int] | None = None
-    half_life: float = HALF_LIFE
-    profile: QueryProfile = field(default_factory=QueryProfile)
     name: str = "elysium"
-    waits: Waits = WAITS
-
-    pause: ClassVar[Pause] = Pause.OPERATOR
-    on_spark: ClassVar[bool] = True
-    ahead: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_live_options(self.period, self.nodes)
+        super().__post_init__()
         if not (self.horizon >= 1 and self.margin >= 0 and self.patience >= 0 and self.catch_up > 0 <= self.grace):
             raise ConfigurationError(
                 f"horizon={self.horizon}, margin={self.margin}, patience={self.patience}, catch_up={self.catch_up}, "
@@ -134,44 +99,8 @@ class LiveElysium:
         """
         return cls(proactive=True, name="elysium-proactive")
 
-    def keeping(self, promise: Latency | None, slots: tuple[int, int] | None = None) -> Self:  # noqa: ARG002
-        """Return the policy with a range of slots. It decides by load; a promise is measured, not decided by.
-
-        Args:
-            promise: the promise of the query.
-            slots: fewest and most slots; None to keep its own.
-        """
-        return self if slots is None else replace(self, fewest=slots[0], most=slots[1])
-
-    def on_nodes(self, least: int, most: int) -> Self:
-        """Return the policy with a range of nodes.
-
-        >>> LiveElysium().on_nodes(1, 8).nodes
-        (1, 8)
-        """
-        return replace(self, nodes=(least, most))
-
-    def knowing(self, profile: QueryProfile) -> Self:
-        """Return the policy with what is known of the query."""
-        return replace(self, profile=profile)
-
-    def profile_of(self, history: LiveHistory) -> QueryProfile:
-        """Return what was learned, for a file."""
-        return history.profile
-
-    def begin(self, plan: Plan) -> LiveHistory:
-        """Return the history before the first observation."""
-        return LiveHistory.start(plan, self.period, self.profile)
-
-    def learn(self, history: LiveHistory, observation: Observation) -> LiveHistory:
-        """Return the history after one more epoch."""
-        return history.after(observation, self.half_life)
-
-    def decide(self, history: LiveHistory, plan: Plan) -> Proposal:
-        """Run Algorithm 1 if an assessment period has ended. Operators on nodes that are gone move at once."""
-        evacuation = evacuate(plan, history.cores) if history.law is None else NOBODY  # Spark runs slots anywhere
-        if evacuation.stuck or evacuation.revisions:
-            return Proposal(evacuation.revisions, None, evacuation.reasons)
+    def assess(self, history: LiveHistory, plan: Plan) -> Proposal:
+        """Run Algorithm 1 if an assessment period has ended, or earlier if a surge has to be met."""
         if not any(_known(history.profile, name) for name in plan.operators):
             return STAY if not history.assessments.fresh else UNKNOWN
         if not history.assessments.fresh:
@@ -185,7 +114,7 @@ class LiveElysium:
             chosen = _not_below(chosen, plan, self.nodes, f"{backlog:,.0f} rows wait: nothing is given up")
         elif _gives_up(chosen, plan, self.nodes):
             chosen = self._cautious(chosen, load, history, plan)
-        return propose(chosen, history, plan, scales_nodes=self.nodes is not None)
+        return self.propose(chosen, history, plan)
 
     def _meet_surge(self, history: LiveHistory, plan: Plan) -> Proposal:
         """Within a period, scale out if the epoch that begins now cannot be processed in the time it took to arrive.
@@ -202,7 +131,7 @@ class LiveElysium:
             return STAY
         surge = f"a surge: the next epoch would take {share:.1f} times as long as its rows took to arrive"
         chosen = _not_below(self.config_for(history.newest, history, plan), plan, self.nodes, surge)
-        return propose(chosen, history, plan, scales_nodes=self.nodes is not None)
+        return self.propose(chosen, history, plan)
 
     def periods_ahead(self, node_delay: float) -> int:
         """Return for how many periods a load is forecast: until nodes that are asked for now have been there for one.
@@ -282,14 +211,6 @@ class LiveElysium:
         return replace(chosen, slots=slots, nodes=nodes, reasons=roomy.reasons)
 
 
-def check_live_options(period: float, nodes: tuple[int, int] | None) -> None:
-    """Raise an error if a period or a range of nodes makes no sense."""
-    if not 0 < period < np.inf:
-        raise ConfigurationError(f"period={period}: an assessment period must be longer than 0 seconds")
-    if nodes is not None and not 1 <= nodes[0] <= nodes[1]:
-        raise ConfigurationError(f"nodes={nodes}: the fewest must be at least 1 and not above the most")
-
-
 def _known(profile: QueryProfile, operator: str) -> bool:
     found = profile.operators.get(operator)
     return found is not None and found.known and bool(np.isfinite(found.selectivity))
@@ -313,23 +234,3 @@ def _not_below(chosen: EpochConfig, plan: Plan, nodes: tuple[int, int] | None, r
     slots = {name: max(count, plan.operators[name].slots) for name, count in chosen.slots.items()}
     least = chosen.nodes if nodes is None else min(max(chosen.nodes, plan.nodes), nodes[1])
     return replace(chosen, slots=slots, nodes=least, reasons=(*chosen.reasons, reason))
-
-
-def propose(chosen: EpochConfig, history: LiveHistory, plan: Plan, *, scales_nodes: bool) -> Proposal:
-    """Return the revisions that lead to a configuration. Operators that keep their slots are evened out."""
-    revisions: list[Revision] = []
-    for name, part in plan.operators.items():
-        loads = history.shard_work(name, len(part.routing))
-        if chosen.slots[name] == part.slots:
-            new = evened(part, loads)
-            if new is None:
-                continue
-        else:
-            own_core = history.law is None and len(history.cores) > 0
-            free = free_cores(plan, revisions, history.cores) if own_core else None
-            new = with_slots(part, loads, chosen.slots[name], free)
-        if not new.same(part):
-            action = Action.between(part.slots, new.slots)
-            revisions.append(Revision(name, new, action, chosen.reasons, chosen.feasible))
-    nodes = chosen.nodes if scales_nodes and chosen.nodes != plan.nodes else None
-    return Proposal(tuple(revisions), nodes, chosen.reasons, feasible=chosen.feasible)
